@@ -26,17 +26,21 @@ struct RuntimeFactsTests {
     private func checkBeginning<Last>(_ last: Last) {
         let whole = UnsafeMutablePointer<Whole<Last>>.allocate(capacity: 1)
         whole.initialize(to: Whole(first: 7, second: String.self, last: last))
-        let first: UnsafeMutablePointer<UInt32> = RuntimeFacts.first(of: whole)
+        let first: UnsafeMutablePointer<UInt32> = Layout.first(of: whole)
         #expect(first.pointee == 7)
         first.pointee = 8
         #expect(whole.pointee.first == 8)
-        #expect(RuntimeFacts.whole(at: first, as: Whole<Last>.self) == whole)
+        let last = whole.pointer(to: \.last)!
+        #expect(Layout.whole(of: last, at: \Whole<Last>.last) == whole)
         let beginning = RuntimeFacts.beginning(of: whole, as: Beginning.self)
         #expect(beginning.first == 8)
         #expect(ObjectIdentifier(beginning.second) == ObjectIdentifier(String.self))
         whole.deinitialize(count: 1)
         whole.deallocate()
     }
+
+    @Test
+    func whatIsCheckedAtTheFirstUseHolds() { RuntimeFacts.areChecked }
 
     @Test
     func theFirstPropertiesOfAStructureStandAtItsAddressWhateverFollows() {
@@ -65,45 +69,6 @@ struct RuntimeFactsTests {
         withExtendedLifetime([holder]) { #expect($0[0].address == address) }
     }
 
-    private func checkPair<Value>(_ value: Value, _ tracked: Tracked, calls: Shared<Int>) {
-        let access: @Sendable (inout Value) -> Void = { _ in withExtendedLifetime(tracked) { calls.increment() } }
-        let completion: @Sendable (Result<Value, QueueSafeValueError>) -> Void = { _ in
-            withExtendedLifetime(tracked) { calls.increment() }
-        }
-        let choices = [
-            CommandClosures(access: access, completion: completion),
-            CommandClosures(access: nil, completion: completion),
-            CommandClosures(access: access, completion: nil), CommandClosures(access: nil, completion: nil),
-            CommandClosures<Value>(access: { _ in }, completion: { _ in }),
-        ]
-        #expect(MemoryLayout<CommandClosures<Value>>.size == MemoryLayout<RuntimeFacts.ClosurePair>.size)
-        for closures in choices {
-            let pair = UnsafeMutablePointer<RuntimeFacts.ClosurePair>.allocate(capacity: 1)
-            pair.initialize(to: RuntimeFacts.ClosurePair())
-            let place = UnsafeMutableRawPointer(pair).assumingMemoryBound(to: CommandClosures<Value>.self)
-            #expect(place.pointee.accessClosure == nil && !place.pointee.hasCompletion)
-            place.initialize(to: closures)
-            var value = value
-            place.pointee.access(&value)
-            place.pointee.complete(.success(value))
-            pair.pointee.release()
-            pair.deallocate()
-        }
-    }
-
-    @Test
-    func aClosureIsItsCodeAndAReferenceOrNothing() {
-        let alive = Shared(0), calls = Shared(0)
-        do {
-            let tracked = Tracked(alive)
-            checkPair(1, tracked, calls: calls)
-            checkPair("text", tracked, calls: calls)
-            checkPair(SIMD16<Int>(repeating: 1), tracked, calls: calls)
-            #expect(calls.value == 12)
-        }
-        #expect(alive.value == 0)
-    }
-
     private final class Buffer: ManagedBuffer<Int, String> {
         deinit { _ = withUnsafeMutablePointerToElements { $0.deinitialize(count: 1) } }
     }
@@ -111,7 +76,8 @@ struct RuntimeFactsTests {
     @Test
     func theHeaderAndTheElementsOfABufferStayWhereTheyAre() {
         let buffer = Buffer.create(minimumCapacity: 1) { _ in 1 }
-        let header = buffer.lastingHeader, elements = buffer.lastingElements
+        let header = buffer.withUnsafeMutablePointerToHeader { $0 }
+        let elements = buffer.withUnsafeMutablePointerToElements { $0 }
         elements.initialize(to: "one")
         // Through another reference.
         var others = [buffer]
@@ -121,8 +87,8 @@ struct RuntimeFactsTests {
         elements.pointee += ", two"
         #expect(buffer.header == 3)
         #expect(buffer.withUnsafeMutablePointerToElements { $0.pointee } == "one, two")
-        #expect(others[1].lastingHeader == header)
-        #expect(others[1].lastingElements == elements)
+        #expect(others[1].withUnsafeMutablePointerToHeader { $0 } == header)
+        #expect(others[1].withUnsafeMutablePointerToElements { $0 } == elements)
         withExtendedLifetime(buffer) {}
     }
 

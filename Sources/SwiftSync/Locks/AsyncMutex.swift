@@ -54,9 +54,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     private init(_ value: consuming sending Value, at place: csk_place_t) {
         unsafe held = csk_held_sem_t()
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
-        unsafe address = RuntimeFacts.first(of: memory)
+        unsafe address = Layout.first(of: memory)
         unsafe self.value = value
-        _ = unsafe csk_placed_sem_t.prepare(RuntimeFacts.first(of: memory), 1, most: 1, place)
+        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, most: 1, place)
         unsafe csk_held_sem_begin(memory)
     }
 
@@ -89,6 +89,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @inlinable
     @inline(__always)
+    @discardableResult
     func withLock<Result>(
         within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
         _ body: (inout sending Value) async throws -> sending Result

@@ -46,9 +46,11 @@ public struct CriticalSection: @unchecked Sendable {
     /// `closure` throws is rethrown.
     @inlinable
     public func execute<T>(_ closure: () throws -> T) rethrows -> T {
-        let status = unsafe csk_gate_lock_recursive(box.gate, CommandPriority.normal.rawValue, CSK_NEVER)
+        let status = unsafe box.withGate {
+            unsafe csk_gate_lock_recursive($0, CommandPriority.normal.rawValue, CSK_NEVER)
+        }
         if status != 0 { stop(status) }
-        defer { unsafe csk_gate_unlock_recursive(box.gate) }
+        defer { unsafe box.withGate { unsafe csk_gate_unlock_recursive($0) } }
         return try closure()
     }
 
@@ -80,7 +82,7 @@ public struct CriticalSection: @unchecked Sendable {
     @inline(__always)
     func execute(within limit: TimeLimit, _ closure: () throws -> Void) rethrows -> Bool {
         guard enter(limit) else { return false }
-        defer { unsafe csk_gate_unlock_recursive(box.gate) }
+        defer { unsafe box.withGate { unsafe csk_gate_unlock_recursive($0) } }
         try closure()
         return true
     }
@@ -88,9 +90,11 @@ public struct CriticalSection: @unchecked Sendable {
     /// The clock is read only if the section is not available at once.
     @inlinable
     func enter(_ limit: TimeLimit) -> Bool {
-        let status = unsafe csk_gate_enter_recursive(box.gate)
+        let status = unsafe box.withGate { unsafe csk_gate_enter_recursive($0) }
         if status == EBUSY {
-            return unsafe csk_gate_lock_recursive_slow(box.gate, CommandRank.of(.normal), limit.deadline()) == 0
+            return unsafe box.withGate {
+                unsafe csk_gate_lock_recursive_slow($0, CommandRank.of(.normal), limit.deadline())
+            } == 0
         }
         if status != 0 { stop(status) }
         return true

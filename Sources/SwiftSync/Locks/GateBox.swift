@@ -3,13 +3,15 @@ public import CSyncKernel
 /// One allocation that holds a gate, what the gate is called, and the value behind it. Its users decide when the value
 /// is destroyed. The header is a gate with its place, or begins with it. Each deinit ends the place.
 ///
-/// The pointers stay valid for as long as the box exists. A call that uses them keeps the box alive until it ends.
+/// The pointers stay valid for as long as the box exists, and using one does not keep the box: its life ends with its
+/// last use. So the kernel is called inside of ``withGate(_:)``, and who enters a section uses the box once more in
+/// ``leave()``. Who keeps a pointer keeps the box beside it (`docs/design/memory.md`).
 @usableFromInline
 @safe
 class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     @inlinable
     @safe final var gate: UnsafeMutablePointer<csk_gate_t> {
-        unsafe RuntimeFacts.first(of: lastingHeader)
+        unsafe Layout.first(of: lastingHeader)
     }
 
     @inlinable
@@ -17,14 +19,34 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         lastingElements
     }
 
+    /// Calls `body` with the gate, and keeps the box until it has returned.
+    @inlinable
+    @inline(__always)
+    @discardableResult
+    final func withGate<Result>(_ body: (UnsafeMutablePointer<csk_gate_t>) -> Result) -> Result {
+        unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
+    }
+
+    /// Enters at normal rank if nobody is inside or waits before it. That is the inline part of entering.
+    @inlinable
+    @inline(__always)
+    final func enterFast() -> Bool { unsafe withGate { unsafe csk_gate_enter_fast($0) } }
+
+    /// Leaves the section. The box, and with it the value, lives until here.
+    @inlinable
+    @inline(__always)
+    final func leave() { unsafe withGate { unsafe csk_gate_leave($0) } }
+
     @inlinable
     final var place: csk_place_t {
-        unsafe RuntimeFacts.first(of: lastingHeader, as: csk_placed_gate_t.self).pointee.place
+        unsafe withUnsafeMutablePointerToHeader {
+            unsafe Layout.first(of: $0, as: csk_placed_gate_t.self).pointee.place
+        }
     }
 
     /// What messages and reports call the gate.
     @usableFromInline
-    final var name: String { unsafe place.name(of: gate) }
+    final var name: String { unsafe withGate { unsafe place.name(of: $0) } }
 
     /// Waits at `rank` after the inline entry has failed. It returns zero or an errno value.
     @usableFromInline
@@ -54,7 +76,7 @@ extension csk_placed_gate_t {
         KernelReports.arePassedOn
         var attributes = csk_gate_attr_t(
             policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
-        unsafe csk_gate_init(RuntimeFacts.first(of: placed), &attributes)
+        unsafe csk_gate_init(Layout.first(of: placed), &attributes)
         unsafe csk_gate_set_place(placed, place)
     }
 }
@@ -69,14 +91,13 @@ final class OwningGateBox<Value: ~Copyable>: GateBox<csk_placed_gate_t, Value> {
     ) -> OwningGateBox {
         let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_gate_t() }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)
-        unsafe csk_placed_gate_t.prepare(box.lastingHeader, policy, bypassLimit, place)
-        unsafe box.value.initialize(to: value)
+        unsafe box.place(value) { unsafe csk_placed_gate_t.prepare($0, policy, bypassLimit, place) }
         return box
     }
 
     @inlinable
     deinit {
         unsafe place.end()
-        _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) }
+        unsafe endElement()
     }
 }

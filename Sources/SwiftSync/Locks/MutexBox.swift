@@ -12,16 +12,17 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
     ) -> MutexBox {
         let buffer = MutexBox.create(minimumCapacity: 1) { _ in ValueHeader() }
         let box = unsafe unsafeDowncast(buffer, to: MutexBox.self)
-        unsafe csk_placed_gate_t.prepare(
-            RuntimeFacts.first(of: box.lastingHeader), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
-        unsafe box.value.initialize(to: value)
+        unsafe box.place(value) {
+            unsafe csk_placed_gate_t.prepare(
+                Layout.first(of: $0), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
+        }
         return box
     }
 
     @inlinable
     deinit {
-        if lastingHeader.pointee.lanes != 0 { unsafe ValueLanes.free(gate) }
+        if header.lanes != 0 { unsafe withGate { unsafe ValueLanes.free($0) } }
         unsafe place.end()
-        unsafe value.deinitialize(count: 1)
+        endElement()
     }
 }

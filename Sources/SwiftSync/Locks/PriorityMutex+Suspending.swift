@@ -81,14 +81,14 @@ extension PriorityMutex where Value: ~Copyable {
         @inlinable
         func enterFast() throws(PriorityMutexError) -> Bool {
             if Task.isCancelled { throw .cancelled }
-            return unsafe csk_gate_enter_fast(box.gate) && mayStay()
+            return box.enterFast() && mayStay()
         }
 
         /// Says whether a task that has passed the queue stays inside. A task of this executor may have lost its turn,
         /// and it comes first.
         @inlinable
         func mayStay() -> Bool {
-            if unsafe !csk_gate_has_lost_grants(box.gate) { return true }
+            if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return true }
             leave()
             return false
         }
@@ -108,7 +108,7 @@ extension PriorityMutex where Value: ~Copyable {
         ) async throws(PriorityMutexError) {
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
-                if unsafe csk_gate_trylock(box.gate, priority.rawValue) != 0 { throw .timedOut }
+                if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority.rawValue) }) != 0 { throw .timedOut }
                 if mayStay() { return }
             }
             let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: isolation).acquire(
@@ -118,7 +118,7 @@ extension PriorityMutex where Value: ~Copyable {
 
         @inlinable
         func leave() {
-            let status = unsafe csk_gate_unlock(box.gate)
+            let status = unsafe box.withGate { unsafe csk_gate_unlock($0) }
             if status != 0 { stop(status) }
         }
 

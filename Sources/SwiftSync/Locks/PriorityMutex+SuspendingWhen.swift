@@ -76,15 +76,14 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     ) async throws(PriorityMutexError) {
         let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
         if !isInside { try await enterSlowly(priority, deadline: deadline, isolation: isolation) }
-        let value = box.value
-        while unsafe !predicate(value.pointee) {
+        while !predicate(box.value.pointee) {
             if deadline == Deadline.passed {
                 leave()
                 throw .timedOut
             }
             let wait = unsafe SuspendedCondition(
                 box.gate, of: box, rank: CommandRank.of(priority), isolation: isolation
-            ) { unsafe predicate(value.pointee) }
+            ) { [box] in predicate(box.value.pointee) }
             let status = await wait.acquireWhenTrue(deadline: deadline, isolation: isolation)
             if status != 0 { throw PriorityMutexError(status: status) }
         }

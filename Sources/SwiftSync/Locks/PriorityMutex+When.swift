@@ -1,4 +1,4 @@
-public import CSyncKernel
+import CSyncKernel
 
 extension PriorityMutex where Value: ~Copyable {
     /// Runs `body` with the value as soon as `predicate` is true of it and no other thread has it.
@@ -29,7 +29,7 @@ extension PriorityMutex where Value: ~Copyable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, .normal, nil) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        defer { box.leave() }
         return try body(&box.value.pointee)
     }
 
@@ -78,16 +78,16 @@ extension PriorityMutex where Value: ~Copyable {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         if !enterFast(when: predicate), !enterSlowly(when: predicate, priority, limit) { return nil }
-        defer { unsafe csk_gate_leave(box.gate) }
+        defer { box.leave() }
         return try body(&box.value.pointee)
     }
 
     /// Enters if the mutex is free and the predicate is true at once.
     @inlinable
     borrowing func enterFast(when predicate: @Sendable (borrowing Value) -> Bool) -> Bool {
-        guard unsafe csk_gate_enter_fast(box.gate) else { return false }
+        guard box.enterFast() else { return false }
         if predicate(box.value.pointee) { return true }
-        unsafe csk_gate_leave(box.gate)
+        box.leave()
         return false
     }
 
@@ -96,9 +96,12 @@ extension PriorityMutex where Value: ~Copyable {
     borrowing func enterSlowly(
         when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority, _ limit: TimeLimit?
     ) -> Bool {
-        let deadline = limit?.deadline() ?? Deadline.never, gate = box.gate, value = box.value
-        let status = unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
-            unsafe csk_gate_lock_when_ranked(gate, $0, $1, CommandRank.of(priority), deadline)
+        let deadline = limit?.deadline() ?? Deadline.never
+        let status = unsafe box.withUnsafeMutablePointers { header, value in
+            unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
+                unsafe csk_gate_lock_when_ranked(
+                    Layout.first(of: header), $0, $1, CommandRank.of(priority), deadline)
+            }
         }
         return hasEntered(status)
     }

@@ -68,8 +68,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if unsafe !csk_gate_enter_fast(box.gate) { enterOrStop() }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast() { enterOrStop() }
+        defer { box.leave() }
         return try body(&box.value.pointee)
     }
 
@@ -81,8 +81,10 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        guard unsafe csk_gate_trylock(box.gate, CommandPriority.normal.rawValue) == 0 else { return nil }
-        defer { unsafe csk_gate_leave(box.gate) }
+        guard unsafe box.withGate({ unsafe csk_gate_trylock($0, CommandPriority.normal.rawValue) }) == 0 else {
+            return nil
+        }
+        defer { box.leave() }
         return try body(&box.value.pointee)
     }
 
@@ -106,8 +108,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         within limit: TimeLimit, _ priority: CommandPriority,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        if unsafe !csk_gate_enter_fast(box.gate), !enterSlowly(priority, limit) { return nil }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), !enterSlowly(priority, limit) { return nil }
+        defer { box.leave() }
         return try body(&box.value.pointee)
     }
 

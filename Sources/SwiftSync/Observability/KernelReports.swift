@@ -12,6 +12,7 @@ enum KernelReports {
     /// Everybody who makes a gate touches this. If C code of the program has set a reporter before, that reporter
     /// stays.
     static let arePassedOn: Void = {
+        RuntimeFacts.areChecked
         if let earlier = unsafe csk_set_reporter(passOn) { unsafe csk_set_reporter(earlier) }
         unsafe csk_deadlock_know_tasks(
             { UInt64(RuntimeFacts.addressOfTask()) },

@@ -79,71 +79,71 @@ extension PriorityMutex where Value: ~Copyable {
     ///
     /// - Parameter level: from 0, which each lock has at first, to 7.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.gate)
+        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.gate)
+        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
     }
 }
 
 extension CriticalSection {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.gate)
+        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.gate)
+        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
     }
 }
 
 extension ReadWriteLock where Value: ~Copyable {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.lock)
+        unsafe box.withLock { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.lock)
+        _ = unsafe box.withLock { unsafe csk_order_ignore($0) }
     }
 }
 
 extension QueueSafeValue {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.gate)
+        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.gate)
+        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
     }
 }
 
 extension QueueSafeSyncedValue {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.gate)
+        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.gate)
+        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
     }
 }
 
 extension ReadWriteCoordinator {
     /// Makes it one of another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
     public func setLockOrder(level: Int) {
-        unsafe LockOrder.setLevel(level, of: box.lock)
+        unsafe box.withLock { unsafe LockOrder.setLevel(level, of: $0) }
     }
 
     /// Leaves it out of ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe csk_order_ignore(box.lock)
+        _ = unsafe box.withLock { unsafe csk_order_ignore($0) }
     }
 }

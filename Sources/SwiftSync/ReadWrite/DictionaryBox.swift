@@ -29,32 +29,21 @@ final class DictionaryEntry<Key, Value>: AnyDictionaryEntry {
     @usableFromInline typealias Pair = DictionaryPair<Key, Value>
     @usableFromInline typealias Place = UnsafeMutablePointer<csk_rcu_map_entry_t>
 
-    @inlinable
-    static var alignment: Int { unsafe max(MemoryLayout<csk_rcu_map_entry_t>.alignment, MemoryLayout<Pair>.alignment) }
-
-    @inlinable
-    static var offset: Int {
-        unsafe (MemoryLayout<csk_rcu_map_entry_t>.size + MemoryLayout<Pair>.alignment - 1) & -MemoryLayout<Pair>
-            .alignment
-    }
+    @usableFromInline typealias Memory = HeadedMemory<csk_rcu_map_entry_t, Pair>
 
     @inlinable
     static func make(_ key: Key, _ value: Value) -> Place {
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: offset + MemoryLayout<Pair>.size, alignment: alignment)
-        unsafe (memory + offset).initializeMemory(as: Pair.self, to: Pair(key: key, value: value))
-        let place = unsafe memory.initializeMemory(as: csk_rcu_map_entry_t.self, to: csk_rcu_map_entry_t())
+        let place = unsafe Memory.make(csk_rcu_map_entry_t(), Pair(key: key, value: value))
         unsafe place.pointee.node.context = RuntimeFacts.pointer(to: self as AnyDictionaryEntry.Type)
         return unsafe place
     }
 
     @inlinable
-    static func pair(_ place: Place) -> UnsafeMutablePointer<Pair> {
-        unsafe (UnsafeMutableRawPointer(place) + offset).assumingMemoryBound(to: Pair.self)
-    }
+    static func pair(_ place: Place) -> UnsafeMutablePointer<Pair> { unsafe Memory.element(place) }
 
     @inlinable
     override class func destroy(_ place: UnsafeMutableRawPointer) {
-        unsafe (place + offset).assumingMemoryBound(to: Pair.self).deinitialize(count: 1)
+        unsafe pair(place.assumingMemoryBound(to: csk_rcu_map_entry_t.self)).deinitialize(count: 1)
         unsafe place.deallocate()
     }
 }

@@ -51,7 +51,7 @@ enum EnqueuedWrite {
 
     /// Queues a write. It returns 0, or an errno value, in which case nothing was queued.
     static func enqueue(_ box: ReadWriteBox<Void>, _ body: @escaping @Sendable () -> Void) -> Int32 {
-        unsafe enqueue(box.lock, Section(lock: box.lock, body: body), run)
+        unsafe box.withLock { unsafe enqueue($0, Section(lock: $0, body: body), run) }
     }
 
     /// This is called on a worker, which holds the lock.
@@ -66,8 +66,8 @@ enum EnqueuedWrite {
     /// Where the lock is free, no write waits or runs. Otherwise a last write, which is behind all others, keeps the
     /// lock. If there is no memory for that, the lock stays for good.
     static func letGo(_ box: ReadWriteBox<Void>) {
-        if unsafe csk_rwlock_trywrlock(box.lock) == 0 {
-            unsafe csk_rwlock_unlock(box.lock)
+        if unsafe box.withLock({ unsafe csk_rwlock_trywrlock($0) }) == 0 {
+            unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
             return
         }
         let farewell = unsafe Farewell(box: Unmanaged.passRetained(box))

@@ -10,29 +10,38 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, V
     ) -> ReadWriteBox {
         let buffer = unsafe ReadWriteBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_rwlock_t() }
         let box = unsafe unsafeDowncast(buffer, to: ReadWriteBox.self)
-        unsafe csk_rwlock_t.prepare(box.lock, policy, readerBias)
-        unsafe csk_rwlock_set_place(box.lastingHeader, place)
-        unsafe box.value.initialize(to: value)
+        unsafe box.place(value) { placed in
+            unsafe csk_rwlock_t.prepare(Layout.first(of: placed), policy, readerBias)
+            unsafe csk_rwlock_set_place(placed, place)
+        }
         return box
     }
 
     @inlinable
     deinit {
         unsafe place.end()
-        _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) }
+        unsafe endElement()
     }
 
     @inlinable
     @safe var lock: UnsafeMutablePointer<csk_rwlock_t> {
-        unsafe RuntimeFacts.first(of: lastingHeader)
+        unsafe Layout.first(of: lastingHeader)
+    }
+
+    /// Calls `body` with the lock, and keeps the box until it has returned.
+    @inlinable
+    @inline(__always)
+    @discardableResult
+    func withLock<Result>(_ body: (UnsafeMutablePointer<csk_rwlock_t>) -> Result) -> Result {
+        unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
     }
 
     @inlinable
-    var place: csk_place_t { unsafe lastingHeader.pointee.place }
+    var place: csk_place_t { unsafe header.place }
 
     /// What messages and reports call the lock.
     @usableFromInline
-    var name: String { unsafe place.name(of: lock) }
+    var name: String { unsafe withLock { unsafe place.name(of: $0) } }
 
     @inlinable
     @safe var value: UnsafeMutablePointer<Value> {

@@ -70,8 +70,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// of the same thread it stops the program with a message.
     @inlinable
     public func read<R>(_ body: () throws -> R) rethrows -> R {
-        if unsafe !csk_rwlock_enter_read(box.lock) { enterReadOrStop() }
-        defer { unsafe csk_rwlock_leave_read(box.lock) }
+        if unsafe !box.withLock({ unsafe csk_rwlock_enter_read($0) }) { enterReadOrStop() }
+        defer { unsafe box.withLock { unsafe csk_rwlock_leave_read($0) } }
         return try body()
     }
 
@@ -88,9 +88,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @inlinable
     @inline(__always)
     func read<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
-        let status = unsafe limit.read(box.lock)
+        let status = unsafe box.withLock { unsafe limit.read($0) }
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body()
     }
 
@@ -135,9 +135,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// section of the same thread it stops the program with a message.
     @inlinable
     public func blockingWrite<R>(_ body: () throws -> R) rethrows -> R {
-        let status = unsafe csk_rwlock_wrlock(box.lock)
+        let status = unsafe box.withLock { unsafe csk_rwlock_wrlock($0) }
         if status != 0 { stop(status, "blockingWrite") }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body()
     }
 
@@ -154,9 +154,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @inlinable
     @inline(__always)
     func blockingWrite<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
-        let status = unsafe limit.write(box.lock)
+        let status = unsafe box.withLock { unsafe limit.write($0) }
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body()
     }
 
@@ -166,9 +166,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// thread it stops the program with a message.
     @available(*, noasync, message: "try await suspending.drain()")
     public func drain() {
-        let status = unsafe csk_rwlock_wrlock(box.lock)
+        let status = unsafe box.withLock { unsafe csk_rwlock_wrlock($0) }
         if status != 0 { stop(status, "drain") }
-        unsafe csk_rwlock_unlock(box.lock)
+        unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
     }
 
     /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
@@ -179,9 +179,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     }
 
     func drain(within limit: TimeLimit) throws(ReadWriteError) {
-        let status = unsafe limit.write(box.lock)
+        let status = unsafe box.withLock { unsafe limit.write($0) }
         if status != 0 { throw ReadWriteError(status: status) }
-        unsafe csk_rwlock_unlock(box.lock)
+        unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
     }
 
     // MARK: - For async code
@@ -193,7 +193,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     @usableFromInline
     func enterReadOrStop() {
-        let status = unsafe csk_rwlock_rdlock(box.lock)
+        let status = unsafe box.withLock { unsafe csk_rwlock_rdlock($0) }
         if status != 0 { stop(status, "read") }
     }
 
@@ -208,5 +208,5 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     }
 
     /// The number of threads and sections that waited at some instant during the call.
-    package var waitingCount: Int { unsafe Int(csk_rwlock_waiting(box.lock)) }
+    package var waitingCount: Int { unsafe Int(box.withLock { unsafe csk_rwlock_waiting($0) }) }
 }

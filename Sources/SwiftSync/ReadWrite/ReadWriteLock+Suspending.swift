@@ -102,10 +102,10 @@ extension ReadWriteLock where Value: ~Copyable {
             within limit: TimeLimit, isolation: isolated (any Actor)?,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_tryrdlock(box.lock) }) else {
+            guard try enters({ unsafe box.withLock({ unsafe csk_rwlock_tryrdlock($0) }) }) else {
                 return try await readInTurn(limit, body)
             }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
+            defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
             return try body(box.value.pointee)
         }
 
@@ -114,10 +114,10 @@ extension ReadWriteLock where Value: ~Copyable {
         func withWriteLock<Result: Sendable>(
             within limit: TimeLimit, isolation: isolated (any Actor)?, _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            guard try enters({ unsafe csk_rwlock_trywrlock(box.lock) }) else {
+            guard try enters({ unsafe box.withLock({ unsafe csk_rwlock_trywrlock($0) }) }) else {
                 return try await writeInTurn(limit, body)
             }
-            defer { unsafe csk_rwlock_unlock(box.lock) }
+            defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
             return try body(&box.value.pointee)
         }
 

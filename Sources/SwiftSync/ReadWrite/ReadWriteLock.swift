@@ -75,8 +75,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if unsafe !csk_rwlock_enter_read(box.lock) { enterReadOrStop() }
-        defer { unsafe csk_rwlock_leave_read(box.lock) }
+        if unsafe !box.withLock({ unsafe csk_rwlock_enter_read($0) }) { enterReadOrStop() }
+        defer { unsafe box.withLock { unsafe csk_rwlock_leave_read($0) } }
         return try body(box.value.pointee)
     }
 
@@ -85,8 +85,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withReadLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard unsafe csk_rwlock_tryrdlock(box.lock) == 0 else { return nil }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        guard unsafe box.withLock({ unsafe csk_rwlock_tryrdlock($0) }) == 0 else { return nil }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(box.value.pointee)
     }
 
@@ -107,12 +107,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
         within limit: TimeLimit, _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = unsafe limit.read(box.lock)
+        let status = unsafe box.withLock { unsafe limit.read($0) }
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withReadLock")
         }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(box.value.pointee)
     }
 
@@ -126,9 +126,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let status = unsafe csk_rwlock_wrlock(box.lock)
+        let status = unsafe box.withLock { unsafe csk_rwlock_wrlock($0) }
         if status != 0 { stop(status, "withWriteLock") }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(&box.value.pointee)
     }
 
@@ -137,8 +137,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     public borrowing func withWriteLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard unsafe csk_rwlock_trywrlock(box.lock) == 0 else { return nil }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        guard unsafe box.withLock({ unsafe csk_rwlock_trywrlock($0) }) == 0 else { return nil }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(&box.value.pointee)
     }
 
@@ -159,12 +159,12 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
         within limit: TimeLimit, _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let status = unsafe limit.write(box.lock)
+        let status = unsafe box.withLock { unsafe limit.write($0) }
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withWriteLock")
         }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(&box.value.pointee)
     }
 
@@ -181,11 +181,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         _ write: (inout Value) throws(Failure) -> Written,
         thenRead read: (borrowing Value, consuming Written) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var status = unsafe csk_rwlock_wrlock(box.lock)
+        var status = unsafe box.withLock { unsafe csk_rwlock_wrlock($0) }
         if status != 0 { stop(status, "withWriteLock") }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         let written = try write(&box.value.pointee)
-        status = unsafe csk_rwlock_downgrade(box.lock)
+        status = unsafe box.withLock { unsafe csk_rwlock_downgrade($0) }
         if status != 0 { stop(status, "withWriteLock") }
         return try read(box.value.pointee, written)
     }
@@ -224,16 +224,16 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         borrowing func upgrade<Result: ~Copyable>(
             within limit: TimeLimit, _ body: (inout Value) throws -> Result
         ) throws -> Result {
-            let status = unsafe limit.upgrade(box.lock)
+            let status = unsafe box.withLock { unsafe limit.upgrade($0) }
             if status != 0 { throw ReadWriteError(status: status) }
-            defer { unsafe csk_rwlock_downgrade(box.lock) }
+            defer { unsafe box.withLock { unsafe csk_rwlock_downgrade($0) } }
             return try body(&box.value.pointee)
         }
     }
 
     @usableFromInline
     borrowing func enterReadOrStop() {
-        let status = unsafe csk_rwlock_rdlock(box.lock)
+        let status = unsafe box.withLock { unsafe csk_rwlock_rdlock($0) }
         if status != 0 { stop(status, "withReadLock") }
     }
 
@@ -246,7 +246,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     }
 
     /// The number of threads that waited at some instant during the call.
-    package var waitingCount: Int { unsafe Int(csk_rwlock_waiting(box.lock)) }
+    package var waitingCount: Int { unsafe Int(box.withLock { unsafe csk_rwlock_waiting($0) }) }
 }
 
 extension ReadWriteLock {
@@ -272,9 +272,9 @@ extension ReadWriteLock {
     public borrowing func withUpgradableReadLock<Result: ~Copyable>(
         _ body: (borrowing Value, borrowing Upgrade) throws -> Result
     ) throws -> Result {
-        let status = unsafe TimeLimit.none.read(box.lock)
+        let status = unsafe box.withLock { unsafe TimeLimit.none.read($0) }
         if status != 0 { throw ReadWriteError(status: status) }
-        defer { unsafe csk_rwlock_unlock(box.lock) }
+        defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         // This copy holds its own reference to whatever the value refers to.
         let value = box.value.pointee
         return try body(value, Upgrade(box))

@@ -61,7 +61,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         csk_rcu_read_lock()
-        defer { csk_rcu_read_unlock() }
+        // The end of the box ends the last version at once, so the box lasts as long as the read.
+        defer { withExtendedLifetime(box) { _ = csk_rcu_read_unlock() } }
         return unsafe try body(
             csk_snapshot_get(box.snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self).pointee)
     }

@@ -9,7 +9,7 @@ final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Val
     static func make(_ value: consuming Value) -> SnapshotVersion {
         let buffer = unsafe SnapshotVersion.create(minimumCapacity: 1) { _ in unsafe csk_rcu_node_t() }
         let version = unsafe unsafeDowncast(buffer, to: SnapshotVersion.self)
-        unsafe version.value.initialize(to: value)
+        unsafe version.place(value) { _ in }
         return version
     }
 
@@ -17,7 +17,7 @@ final class SnapshotVersion<Value: ~Copyable>: ManagedBuffer<csk_rcu_node_t, Val
     @safe var value: UnsafeMutablePointer<Value> { lastingElements }
 
     @inlinable
-    deinit { _ = unsafe withUnsafeMutablePointerToElements { unsafe $0.deinitialize(count: 1) } }
+    deinit { unsafe endElement() }
 }
 
 /// The function that the kernel calls after a grace period. It releases the object that the node is a part of.
@@ -42,7 +42,7 @@ struct SnapshotHeader {
 @safe
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     @inlinable
-    @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { unsafe RuntimeFacts.first(of: lastingHeader) }
+    @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { unsafe Layout.first(of: lastingHeader) }
 
     /// What messages and reports call the snapshot.
     @usableFromInline

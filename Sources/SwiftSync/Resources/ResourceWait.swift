@@ -4,7 +4,7 @@ import CSyncKernel
 /// until it takes itself out.
 @safe
 final class ResourceWait: TaskWait, @unchecked Sendable {
-    /// `node` stands first, because the heap knows the memory by that address too.
+    /// The heap knows the memory by the address of `node`.
     @safe
     fileprivate struct Memory {
         var node = unsafe csk_heap_node_t()
@@ -45,7 +45,7 @@ struct ResourceQueue {
     var first: ResourceWait? {
         mutating get {
             guard let node = unsafe csk_heap_top(&heap) else { return nil }
-            let memory = unsafe RuntimeFacts.whole(at: node, as: ResourceWait.Memory.self)
+            let memory = unsafe Layout.whole(of: node, at: \ResourceWait.Memory.node)
             return unsafe memory.pointee.owner?.takeUnretainedValue()
         }
     }

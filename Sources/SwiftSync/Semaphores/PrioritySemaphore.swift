@@ -96,7 +96,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @inlinable
     public func tryWait(permits: Int = 1, priority: CommandPriority = .normal) -> Bool {
         guard permits > 0, let permits = UInt32(exactly: permits) else { return false }
-        return unsafe csk_sem_trywait(box.semaphore, priority.rawValue, permits) == 0
+        return unsafe box.withSemaphore { unsafe csk_sem_trywait($0, priority.rawValue, permits) } == 0
     }
 
     /// Takes `permits`, and suspends the task while too few are free.
@@ -117,7 +117,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @inlinable
     func tryFast(_ permits: Int) -> Bool {
         guard let permits = UInt32(exactly: permits) else { return false }
-        return unsafe csk_sem_take_fast(box.semaphore, permits)
+        return unsafe box.withSemaphore { unsafe csk_sem_take_fast($0, permits) }
     }
 
     /// Does the same for a task.
@@ -132,7 +132,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         _ permits: Int, _ priority: CommandPriority, _ limit: TimeLimit
     ) throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits), rank = CommandRank.of(priority)
-        try Self.check(unsafe csk_sem_wait_ranked(box.semaphore, rank, permits, limit.deadline()))
+        try Self.check(unsafe box.withSemaphore { unsafe csk_sem_wait_ranked($0, rank, permits, limit.deadline()) })
     }
 
     @usableFromInline
@@ -156,7 +156,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
         // No semaphore has room for a number that doesn't fit.
         guard let permits = UInt32(exactly: count) else { throw count > 0 ? .overflow : .invalidPermits }
-        try Self.check(unsafe csk_sem_signal(box.semaphore, permits))
+        try Self.check(unsafe box.withSemaphore { unsafe csk_sem_signal($0, permits) })
     }
 
     /// Changes how many permits there are in all, those that are out included, which at first is the initial value.
@@ -167,7 +167,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// more would be free than there may be, since others have signalled permits that they had not taken.
     public func resize(to permits: Int) throws(PrioritySemaphoreError) {
         guard let permits = UInt32(exactly: permits) else { throw .invalidPermits }
-        try Self.check(unsafe csk_sem_resize(box.semaphore, permits))
+        try Self.check(unsafe box.withSemaphore { unsafe csk_sem_resize($0, permits) })
     }
 
     // MARK: - Scopes
@@ -205,7 +205,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @inlinable
     func giveBack(_ permits: Int) {
-        let status = unsafe csk_sem_signal(box.semaphore, UInt32(truncatingIfNeeded: permits))
+        let status = unsafe box.withSemaphore { unsafe csk_sem_signal($0, UInt32(truncatingIfNeeded: permits)) }
         if status != 0 { reportTooMany(permits) }
     }
 
@@ -221,10 +221,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// The free permits at some instant during the call. It is negative after ``resize(to:)`` has taken some that are
     /// out. It is meant for statistics: by the time that it returns, others may have taken them.
-    public var availablePermits: Int { unsafe Int(csk_sem_permits(box.semaphore)) }
+    public var availablePermits: Int { unsafe Int(box.withSemaphore { unsafe csk_sem_permits($0) }) }
 
     /// The number of threads and tasks that waited at some instant during the call.
-    public var waitingCount: Int { unsafe Int(csk_sem_waiting(box.semaphore)) }
+    public var waitingCount: Int { unsafe Int(box.withSemaphore { unsafe csk_sem_waiting($0) }) }
 
     // MARK: - Statuses
 

@@ -7,23 +7,33 @@ public import CSyncKernel
 final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
     @inlinable
     @safe var semaphore: UnsafeMutablePointer<csk_sem_t> {
-        unsafe RuntimeFacts.first(of: lastingHeader)
+        unsafe Layout.first(of: lastingHeader)
+    }
+
+    /// Calls `body` with the semaphore, and keeps the box until it has returned.
+    @inlinable
+    @inline(__always)
+    @discardableResult
+    func withSemaphore<Result>(_ body: (UnsafeMutablePointer<csk_sem_t>) -> Result) -> Result {
+        unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
     }
 
     /// What messages and reports call the semaphore.
-    var name: String { unsafe lastingHeader.pointee.placed.place.name(of: semaphore) }
+    var name: String { unsafe withSemaphore { unsafe header.placed.place.name(of: $0) } }
 
     /// It returns nil where the numbers are out of their bounds.
     static func make(_ permits: UInt32, most: UInt32, _ place: csk_place_t) -> SemaphoreBox? {
         let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_held_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
-        let placed = unsafe RuntimeFacts.first(of: box.lastingHeader, as: csk_placed_sem_t.self)
-        guard unsafe csk_placed_sem_t.prepare(placed, permits, most: most, place) else { return nil }
-        unsafe csk_held_sem_begin_noting(box.lastingHeader)
-        return box
+        return unsafe box.withUnsafeMutablePointerToHeader { held in
+            let placed = unsafe Layout.first(of: held, as: csk_placed_sem_t.self)
+            guard unsafe csk_placed_sem_t.prepare(placed, permits, most: most, place) else { return nil }
+            unsafe csk_held_sem_begin_noting(held)
+            return box
+        }
     }
 
-    deinit { unsafe lastingHeader.pointee.placed.place.end() }
+    deinit { unsafe header.placed.place.end() }
 }
 
 extension csk_placed_sem_t {
@@ -33,7 +43,7 @@ extension csk_placed_sem_t {
         _ placed: UnsafeMutablePointer<csk_placed_sem_t>, _ permits: UInt32, most: UInt32, _ place: csk_place_t
     ) -> Bool {
         KernelReports.arePassedOn
-        let status = unsafe csk_sem_init(RuntimeFacts.first(of: placed), permits, most)
+        let status = unsafe csk_sem_init(Layout.first(of: placed), permits, most)
         unsafe csk_sem_set_place(placed, place)
         return status == 0
     }

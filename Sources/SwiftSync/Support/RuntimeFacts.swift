@@ -9,28 +9,6 @@ import Dispatch
 enum RuntimeFacts {
     // MARK: - Layouts
 
-    /// Returns the first stored property of a structure.
-    ///
-    /// Fact: the first stored property is at the address of its structure, as in C.
-    @inlinable
-    @inline(__always)
-    static func first<Whole, First>(
-        of whole: UnsafeMutablePointer<Whole>, as type: First.Type = First.self
-    ) -> UnsafeMutablePointer<First> {
-        unsafe UnsafeMutableRawPointer(whole).assumingMemoryBound(to: First.self)
-    }
-
-    /// Returns the structure whose first stored property is at that address.
-    ///
-    /// Fact: the fact of ``first(of:as:)``, the other way round.
-    @inlinable
-    @inline(__always)
-    static func whole<First, Whole>(
-        at first: UnsafeMutablePointer<First>, as type: Whole.Type = Whole.self
-    ) -> UnsafeMutablePointer<Whole> {
-        unsafe UnsafeMutableRawPointer(first).assumingMemoryBound(to: Whole.self)
-    }
-
     /// Returns a copy of the first fields of a structure, whatever follows them.
     ///
     /// Fact: the first stored properties of a structure, even of a generic one, have the layout of a structure of these
@@ -89,28 +67,6 @@ enum RuntimeFacts {
     static func context(ofTask task: UInt) -> UnsafeRawPointer? {
         guard let task = unsafe UnsafeRawPointer(bitPattern: task) else { return nil }
         return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)
-    }
-
-    /// Two closures of any types, or none, in the memory of a structure that consists of both as optionals.
-    ///
-    /// Fact: a closure is two words, its code and its context, which is a reference or 0. Both are 0 where an optional
-    /// has none.
-    @usableFromInline
-    struct ClosurePair {
-        private var first: (code: UInt, context: UInt) = (0, 0)
-        private var second: (code: UInt, context: UInt) = (0, 0)
-
-        @usableFromInline init() {}
-
-        /// Releases the closures, which nobody must use any more.
-        func release() {
-            if let context = unsafe UnsafeRawPointer(bitPattern: first.context) { unsafe Self.release(context) }
-            if let context = unsafe UnsafeRawPointer(bitPattern: second.context) { unsafe Self.release(context) }
-        }
-
-        private static func release(_ context: UnsafeRawPointer) {
-            unsafe Unmanaged<AnyObject>.fromOpaque(context).release()
-        }
     }
 
     /// Returns the type of a class as a pointer, for C.
@@ -226,26 +182,6 @@ enum RuntimeFacts {
         _ function: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void
     ) {
         unsafe dispatchAsync(queue, context, function)
-    }
-}
-
-extension ManagedBuffer where Element: ~Copyable {
-    /// The address of the header, valid as long as the buffer lives.
-    ///
-    /// Fact: the header never moves. (The documentation promises the pointer only for the length of a closure.)
-    @inlinable
-    @inline(__always)
-    @safe final var lastingHeader: UnsafeMutablePointer<Header> {
-        unsafe withUnsafeMutablePointerToHeader { unsafe $0 }
-    }
-
-    /// The address of the elements, valid as long as the buffer lives.
-    ///
-    /// Fact: the elements never move. (The documentation promises the pointer only for the length of a closure.)
-    @inlinable
-    @inline(__always)
-    @safe final var lastingElements: UnsafeMutablePointer<Element> {
-        unsafe withUnsafeMutablePointerToElements { unsafe $0 }
     }
 }
 

@@ -3,10 +3,11 @@ public import Dispatch
 
 /// An asynchronous command. It waits for the gate, then for its queue, and then runs inside the section.
 ///
-/// It knows nothing of the type of the value. A generic command would cost a look-up of its type each time.
+/// It knows nothing of the type of the value, but for what a subclass adds. What users gave stands in typed stored
+/// properties: in the context of the body, or in a ``ValueCommand``. So the optimizer sees that it outlives the call.
 @usableFromInline
 @safe
-final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
+class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     @usableFromInline
     enum Ending {
         /// The caller has to leave the gate. The command has nothing else to do.
@@ -20,79 +21,52 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     @usableFromInline
     typealias Body = @Sendable (AsyncCommand, Int32) -> Ending
 
-    @safe private let gate: UnsafeMutablePointer<csk_gate_t>
-    /// The value, where the body captures nothing.
-    @usableFromInline @safe let value: UnsafeMutableRawPointer?
-    let queue: DispatchQueue
-    private let body: Body
+    @safe private final let gate: UnsafeMutablePointer<csk_gate_t>
+    final let queue: DispatchQueue
+    private final let body: Body
     /// The box, where the gate must last until the timers' thread is done with the command. Nobody else needs it: the
     /// box lasts until all accepted commands have begun, and from then on the lane's block keeps it.
-    private let box: AnyObject?
-    /// Room for ``CommandClosures``, which hold nothing at first.
-    @usableFromInline @exclusivity(unchecked) var closures = RuntimeFacts.ClosurePair()
-    @exclusivity(unchecked) private var memory = GateWaiter.Memory()
+    private final let box: AnyObject?
+    @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
 
-    private init(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, _ value: UnsafeMutableRawPointer?, keeping box: AnyObject?,
-        queue: DispatchQueue, body: @escaping Body
+    /// Makes a command at the gate of `box`.
+    @usableFromInline
+    init(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, on queue: DispatchQueue, limit: TimeLimit,
+        body: @escaping Body
     ) {
         self.gate = unsafe gate
-        self.value = unsafe value
-        self.box = box
+        self.box = limit.isNone ? nil : box
         self.queue = queue
         self.body = body
     }
 
-    deinit { unsafe closures.release() }
-
-    /// Makes a command of `box`. The caller owns a reference, which ``submit(_:of:rank:limit:)`` takes over: passed
-    /// as objects, it would be counted on each of the two ways.
+    /// Queues the command at the gate of `box`.
     @usableFromInline
-    static func make(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, _ value: UnsafeMutableRawPointer?, of box: AnyObject,
-        on queue: DispatchQueue, limit: TimeLimit, body: @escaping Body
-    ) -> Unmanaged<AsyncCommand> {
-        let kept = limit.isNone ? nil : box
-        return unsafe .passRetained(AsyncCommand(gate, value, keeping: kept, queue: queue, body: body))
-    }
-
-    /// Queues a command at the gate of `box`.
-    @usableFromInline
-    static func submit(_ command: Unmanaged<AsyncCommand>, of box: AnyObject, rank: Int64, limit: TimeLimit) {
-        let (waiter, gate, key) = unsafe command._withUnsafeGuaranteedRef {
-            unsafe (GateWaiter(in: &$0.memory), $0.gate, QueueIdentity.of($0.queue))
-        }
-        unsafe waiter.lockOrResolve(
-            gate, of: box, rank: rank, deadline: limit.own, key: key, isQueue: true,
-            owner: command.takeRetainedValue())
+    static func submit(_ command: consuming AsyncCommand, of box: AnyObject, rank: Int64, limit: TimeLimit) {
+        let gate = command.gate, key = QueueIdentity.of(command.queue)
+        unsafe GateWaiter(in: &command.memory).lockOrResolve(
+            gate, of: box, rank: rank, deadline: limit.own, key: key, isQueue: true, owner: command)
     }
 
     /// The command's turn has come. It runs on the queue, and this thread holds the gate. True means that the caller is
     /// to leave the gate, and that nothing follows.
-    func begin() -> Bool { body(self, 0) == .leave }
+    final func begin() -> Bool { body(self, 0) == .leave }
 
-    var canTimeOut: Bool { box != nil }
+    final var canTimeOut: Bool { box != nil }
 
-    var resolvingQueue: DispatchQueue? { queue }
+    final var resolvingQueue: DispatchQueue? { queue }
 
-    func gateResolved(_ status: Int32) { _ = body(self, status) }
+    final func gateResolved(_ status: Int32) { _ = body(self, status) }
 
     @usableFromInline
-    func leave() {
+    final func leave() {
         unsafe csk_gate_unlock(gate)
-    }
-
-    /// Where the closures of a command of this value stand.
-    @inlinable
-    @inline(__always)
-    func closures<Value>(of type: Value.Type) -> UnsafeMutablePointer<CommandClosures<Value>> {
-        unsafe UnsafeMutableRawPointer(RuntimeFacts.lastingAddress(of: &closures)).assumingMemoryBound(
-            to: CommandClosures<Value>.self)
     }
 
     /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
     /// Whichever comes second runs `end`, which leaves the gate. `end` is told whether it runs on the queue.
-    func leaveOnCompletion(
+    final func leaveOnCompletion(
         _ access: (@escaping CommandCompletionClosure) -> Void,
         end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
     ) -> Ending {
@@ -107,23 +81,29 @@ final class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     }
 }
 
-/// The user's closures, for a body that captures nothing: a context of its own would be one more allocation. They stand
-/// in the command, which does not know their types.
+/// A command whose body captures nothing: the value and the user's closures stand here, in one allocation with the rest.
+///
+/// Nothing but the body calls the closures. It is made where the type of the value is known, and so it needs no look-up
+/// of the type, which an overridden method of a generic class would need.
 @usableFromInline
-struct CommandClosures<Value> {
+@safe
+final class ValueCommand<Value>: AsyncCommand, @unchecked Sendable {
+    /// The value, which is there while the body runs with the status 0.
+    @usableFromInline @safe let value: UnsafeMutablePointer<Value>
     @usableFromInline let accessClosure: (@Sendable (inout Value) -> Void)?
     @usableFromInline let completion: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
 
     @inlinable
     init(
-        access: consuming (@Sendable (inout Value) -> Void)?,
-        completion: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
+        _ schedule: AsyncSchedule<Value>, access: consuming (@Sendable (inout Value) -> Void)?,
+        completion: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?, body: @escaping Body
     ) {
+        value = schedule.box.value
         accessClosure = access
         self.completion = completion
+        unsafe super.init(schedule.box.gate, of: schedule.box, on: schedule.queue, limit: schedule.limit, body: body)
     }
 
-    @inlinable var hasCompletion: Bool { completion != nil }
-    @inlinable func access(_ value: inout Value) { accessClosure?(&value) }
-    @inlinable func complete(_ result: Result<Value, QueueSafeValueError>) { completion?(result) }
+    @inlinable
+    deinit {}
 }

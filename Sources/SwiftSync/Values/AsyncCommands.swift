@@ -69,21 +69,20 @@ extension AsyncCommands where Value: Sendable {
     @inlinable
     func submit(_ body: @escaping AsyncCommand.Body) {
         let box = schedule.box
-        unsafe AsyncCommand.submit(
-            AsyncCommand.make(box.gate, nil, of: box, on: schedule.queue, limit: schedule.limit, body: body),
-            of: box,
-            rank: rank, limit: schedule.limit)
+        let command = unsafe AsyncCommand(
+            box.gate, of: box, on: schedule.queue, limit: schedule.limit, body: body)
+        AsyncCommand.submit(command, of: box, rank: rank, limit: schedule.limit)
     }
 
     /// Submits a command whose body captures nothing, and finds these closures and the value in the command.
     @inlinable
-    func submit(_ closures: consuming CommandClosures<Value>, _ body: @escaping AsyncCommand.Body) {
-        let box = schedule.box
-        let command = unsafe AsyncCommand.make(
-            box.gate, box.value, of: box, on: schedule.queue, limit: schedule.limit, body: body)
-        let place = unsafe command._withUnsafeGuaranteedRef { unsafe $0.closures(of: Value.self) }
-        unsafe place.initialize(to: closures)
-        unsafe AsyncCommand.submit(command, of: box, rank: rank, limit: schedule.limit)
+    func submit(
+        access: consuming (@Sendable (inout Value) -> Void)?,
+        completion: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?,
+        _ body: @escaping AsyncCommand.Body
+    ) {
+        let command = ValueCommand(schedule, access: access, completion: completion, body: body)
+        AsyncCommand.submit(command, of: schedule.box, rank: rank, limit: schedule.limit)
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
@@ -92,13 +91,10 @@ extension AsyncCommands where Value: Sendable {
     @inlinable
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
-        submit(CommandClosures(access: nil, completion: commandClosure)) { command, status in
-            let place = unsafe command.closures(of: Value.self), closures = unsafe place.move()
-            unsafe closures.complete(
-                status == 0
-                    ? .success(command.value!.assumingMemoryBound(to: Value.self).pointee)
-                    : .failure(QueueSafeValueError(status: status)))
-            unsafe place.initialize(to: closures)
+        submit(access: nil, completion: commandClosure) { command, status in
+            let command = unsafe unsafeDowncast(command, to: ValueCommand<Value>.self)
+            command.completion?(
+                status == 0 ? .success(command.value.pointee) : .failure(QueueSafeValueError(status: status)))
             return .leave
         }
     }
@@ -155,20 +151,17 @@ extension AsyncCommands where Value: Sendable {
         accessClosure: consuming (@Sendable (inout Value) -> Void)?,
         completion commandClosure: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
     ) {
-        submit(CommandClosures(access: accessClosure, completion: commandClosure)) { command, status in
-            // Taken out and put back, the closures are not counted once more. They are released outside of the section.
-            let place = unsafe command.closures(of: Value.self), closures = unsafe place.move()
-            defer { unsafe place.initialize(to: closures) }
+        submit(access: accessClosure, completion: commandClosure) { command, status in
+            let command = unsafe unsafeDowncast(command, to: ValueCommand<Value>.self)
             if status != 0 {
-                closures.complete(.failure(QueueSafeValueError(status: status)))
+                command.completion?(.failure(QueueSafeValueError(status: status)))
                 return .isSeenTo
             }
-            let value = unsafe command.value!.assumingMemoryBound(to: Value.self)
-            unsafe closures.access(&value.pointee)
-            if !closures.hasCompletion { return .leave }
-            let updated = unsafe value.pointee
+            command.accessClosure?(&command.value.pointee)
+            guard let completion = command.completion else { return .leave }
+            let updated = command.value.pointee
             command.leave()
-            closures.complete(.success(updated))
+            completion(.success(updated))
             return .isSeenTo
         }
     }

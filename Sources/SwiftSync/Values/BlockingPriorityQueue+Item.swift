@@ -6,57 +6,34 @@ extension BlockingPriorityQueue {
     @usableFromInline
     @safe
     struct Item {
-        @usableFromInline
-        @safe
-        struct Layout {
-            @usableFromInline var link: csk_pqueue_item_t
-            @usableFromInline var element: Element
-
-            @inlinable
-            init(link: csk_pqueue_item_t, element: Element) {
-                unsafe self.link = link
-                self.element = element
-            }
-        }
+        @usableFromInline typealias Memory = HeadedMemory<csk_pqueue_item_t, Element>
 
         @usableFromInline
-        @safe let memory: UnsafeMutablePointer<Layout>
+        @safe let link: UnsafeMutablePointer<csk_pqueue_item_t>
 
-        @inlinable
-        init(memory: UnsafeMutablePointer<Layout>) {
-            self.memory = unsafe memory
-        }
-
-        /// The item whose links are at `link`. The links are its first member.
+        /// The item whose links are at `link`.
         @inlinable
         init(_ link: UnsafeMutablePointer<csk_pqueue_item_t>) {
-            memory = unsafe RuntimeFacts.whole(at: link)
+            self.link = unsafe link
         }
 
         @inlinable
         static func make(_ element: consuming Element) -> Item {
-            let memory = UnsafeMutablePointer<Layout>.allocate(capacity: 1)
-            unsafe memory.initialize(to: Layout(link: csk_pqueue_item_t(), element: element))
-            return unsafe Item(memory: memory)
-        }
-
-        @inlinable
-        var link: UnsafeMutablePointer<csk_pqueue_item_t> {
-            unsafe RuntimeFacts.first(of: memory)
+            unsafe Item(Memory.make(csk_pqueue_item_t(), element))
         }
 
         /// Moves the element out and frees the memory. The element was sent in, so nobody else owns it.
         @inlinable
         func take() -> sending Element {
-            nonisolated(unsafe) let element = unsafe memory.move().element
-            unsafe memory.deallocate()
+            nonisolated(unsafe) let element = unsafe Memory.element(link).move()
+            unsafe link.deallocate()
             return unsafe element
         }
 
         @inlinable
         func destroy() {
-            unsafe memory.deinitialize(count: 1)
-            unsafe memory.deallocate()
+            unsafe Memory.element(link).deinitialize(count: 1)
+            unsafe link.deallocate()
         }
 
         /// Takes everything out of `queue`, in order.

@@ -53,7 +53,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         self.capacity = capacity
         placed = .allocate(capacity: 1)
         unsafe placed.initialize(to: csk_placed_pqueue_t())
-        queue = unsafe RuntimeFacts.first(of: placed)
+        queue = unsafe Layout.first(of: placed)
         unsafe csk_pqueue_init(queue, UInt64(capacity ?? 0))
         unsafe csk_pqueue_set_place(placed, place)
     }

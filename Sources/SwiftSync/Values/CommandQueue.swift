@@ -42,7 +42,7 @@ public final class CommandQueue: @unchecked Sendable {
     private init(at place: csk_place_t) {
         placed = .allocate(capacity: 1)
         unsafe placed.initialize(to: csk_placed_gate_t())
-        turn = unsafe RuntimeFacts.first(of: placed)
+        turn = unsafe Layout.first(of: placed)
         unsafe csk_placed_gate_t.prepare(placed, .fast, 0, place)
     }
 

@@ -18,7 +18,7 @@ protocol GateWaiterOwner: AnyObject, Sendable {
 /// until it resolves the waiter, or hands it to the queue on which it is performed.
 @safe
 struct GateWaiter: @unchecked Sendable {
-    /// `later` stands first, because the kernel knows the memory by that address too.
+    /// The kernel knows the memory by the address of `later` too.
     @safe
     struct Memory {
         var later = unsafe csk_gate_later_t()
@@ -50,11 +50,11 @@ struct GateWaiter: @unchecked Sendable {
     /// A queue gets the memory and no reference. So the last reference is released on the queue, and never on this
     /// thread, which may be the timers' thread.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
-        let memory = unsafe RuntimeFacts.whole(at: later!, as: Memory.self)
+        let memory = unsafe Layout.whole(of: later!, at: \Memory.later)
         let queue = unsafe memory.pointee.owner!.resolvingQueue
         guard let queue else { return unsafe finish(memory) }
         let later = unsafe UnsafeSendablePointer(pointer: later!)
-        queue.async { unsafe finish(RuntimeFacts.whole(at: later.pointer)) }
+        queue.async { unsafe finish(Layout.whole(of: later.pointer, at: \Memory.later)) }
     }
 
     private static func finish(_ memory: UnsafeMutablePointer<Memory>) {

@@ -91,7 +91,7 @@ final class PendingCommands: @unchecked Sendable {
 
     private func pop() -> UnsafeMutablePointer<Command>? {
         guard let node = unsafe csk_heap_pop(state.pointer(to: \.heap)!) else { return nil }
-        return unsafe RuntimeFacts.whole(at: node)
+        return unsafe Layout.whole(of: node, at: \Command.node)
     }
 
     private func release(_ command: UnsafeMutablePointer<Command>) {

@@ -41,16 +41,14 @@ extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate. On return the calling thread holds it, until the next suspension at the latest.
     private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
-        // This is the same as `box.gate`, which would be a call in generic code.
-        let gate = unsafe RuntimeFacts.first(of: box.lastingHeader, as: csk_gate_t.self)
-        if unsafe csk_gate_enter_fast(gate) {
-            if unsafe !csk_gate_has_lost_grants(gate) { return nil }
+        if box.enterFast() {
+            if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return nil }
             // A command of this executor may have lost its grant, and it comes first.
             leave()
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
         let deadline = limit.deadline()
-        let status = unsafe await SuspendedWaiter(gate, of: box, isolation: isolation).acquire(
+        let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: isolation).acquire(
             rank: rank, deadline: deadline, isolation: isolation)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
@@ -58,7 +56,7 @@ extension SuspendingCommands where Value: Sendable {
     /// Between the entry and this call nothing may change the thread. If something did, the gate would stay held for
     /// good, so it is better to stop.
     private func leave() {
-        let status = unsafe csk_gate_unlock(box.gate)
+        let status = unsafe box.withGate { unsafe csk_gate_unlock($0) }
         guard status == 0 else {
             fatalError("QueueSafeValue \(box.name): a suspending command can't leave: \(statusText(status))")
         }
@@ -151,7 +149,7 @@ extension SuspendingCommands where Value: Sendable {
         let end = SectionEnd()
         let waiting = ContinuationSlot()
         body(ManualCompletion.closure { if end.isSecond() { waiting.resume() } })
-        unsafe csk_gate_disown(box.gate)
+        unsafe box.withGate { unsafe csk_gate_disown($0) }
         unsafe await withUnsafeContinuation { continuation in
             waiting.continuation = unsafe continuation
             if end.isSecond() { unsafe continuation.resume() }

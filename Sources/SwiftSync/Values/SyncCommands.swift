@@ -1,4 +1,4 @@
-public import CSyncKernel
+import CSyncKernel
 import Dispatch
 
 /// The priorities of commands that block the caller.
@@ -72,8 +72,8 @@ extension SyncCommands where Value: Sendable {
     /// Returns the value.
     @inlinable @_disfavoredOverload
     public func get() -> Result<Value, QueueSafeValueError> {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), let error = enterSlowly() { return .failure(error) }
+        defer { box.leave() }
         return .success(box.value.pointee)
     }
 
@@ -81,8 +81,8 @@ extension SyncCommands where Value: Sendable {
     /// with the error, and holds nothing.
     @inlinable @_disfavoredOverload
     public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void) {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return commandClosure(.failure(error)) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), let error = enterSlowly() { return commandClosure(.failure(error)) }
+        defer { box.leave() }
         commandClosure(.success(box.value.pointee))
     }
 
@@ -99,10 +99,10 @@ extension SyncCommands where Value: Sendable {
         manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) ->
             Void
     ) {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() {
+        if !box.enterFast(), let error = enterSlowly() {
             return commandClosure(.failure(error), {})
         }
-        defer { unsafe csk_gate_leave(box.gate) }
+        defer { box.leave() }
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
@@ -118,11 +118,11 @@ extension SyncCommands where Value: Sendable {
     /// Replaces the value, and returns the new one.
     @inlinable @discardableResult @_disfavoredOverload
     public func set(newValue: Value) -> Result<Value, QueueSafeValueError> {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
+        if !box.enterFast(), let error = enterSlowly() { return .failure(error) }
         // The deinit of the old value may run code of its users. That code must not run inside the section.
         let old = unsafe box.value.move()
         unsafe box.value.initialize(to: newValue)
-        unsafe csk_gate_leave(box.gate)
+        box.leave()
         withExtendedLifetime(old) {}
         return .success(newValue)
     }
@@ -130,8 +130,8 @@ extension SyncCommands where Value: Sendable {
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult @_disfavoredOverload
     public func set(completion accessClosure: (inout Value) -> Void) -> Result<Value, QueueSafeValueError> {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), let error = enterSlowly() { return .failure(error) }
+        defer { box.leave() }
         accessClosure(&box.value.pointee)
         return .success(box.value.pointee)
     }
@@ -149,8 +149,8 @@ extension SyncCommands where Value: Sendable {
     public func set(
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
     ) -> Result<Value, QueueSafeValueError> {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), let error = enterSlowly() { return .failure(error) }
+        defer { box.leave() }
         waitForCompletion { done in accessClosure(&box.value.pointee, done) }
         return .success(box.value.pointee)
     }
@@ -168,8 +168,8 @@ extension SyncCommands where Value: Sendable {
     public func map<MappedValue>(
         completion commandClosure: (Value) -> MappedValue
     ) -> Result<MappedValue, QueueSafeValueError> {
-        if unsafe !csk_gate_enter_fast(box.gate), let error = enterSlowly() { return .failure(error) }
-        defer { unsafe csk_gate_leave(box.gate) }
+        if !box.enterFast(), let error = enterSlowly() { return .failure(error) }
+        defer { box.leave() }
         return .success(commandClosure(box.value.pointee))
     }
 

@@ -24,15 +24,16 @@ final class ValueBox<Value>: GateBox<ValueHeader, Value> {
     ) -> ValueBox {
         let buffer = ValueBox.create(minimumCapacity: 1) { _ in ValueHeader() }
         let box = unsafe unsafeDowncast(buffer, to: ValueBox.self)
-        unsafe csk_placed_gate_t.prepare(
-            RuntimeFacts.first(of: box.lastingHeader), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
-        unsafe box.value.initialize(to: value)
+        unsafe box.place(value) {
+            unsafe csk_placed_gate_t.prepare(
+                Layout.first(of: $0), policy, bypassLimit, graceMicroseconds: graceMicroseconds, place)
+        }
         return box
     }
 
     @inlinable
     deinit {
-        unsafe ValueLanes.free(gate)
+        unsafe withGate { unsafe ValueLanes.free($0) }
         unsafe place.end()
     }
 
@@ -57,10 +58,10 @@ private final class ClosingWaiter<Value>: GateWaiterOwner, @unchecked Sendable {
         self.box = box
     }
 
-    func close() -> Int32 { unsafe GateWaiter(in: &memory).close(box.gate, owner: self) }
+    func close() -> Int32 { unsafe box.withGate { unsafe GateWaiter(in: &memory).close($0, owner: self) } }
 
     /// The value's deinit may run code of its users, which may block. The timers' thread must not block.
     var resolvingQueue: DispatchQueue? { csk_timer_is_current() ? .global() : nil }
 
-    func gateResolved(_ status: Int32) { unsafe box.value.deinitialize(count: 1) }
+    func gateResolved(_ status: Int32) { box.endElement() }
 }

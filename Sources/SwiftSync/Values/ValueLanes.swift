@@ -1,12 +1,12 @@
 public import CSyncKernel
 import Synchronization
 
-/// What stands before a protected value in its box.
+/// What stands before a protected value in its box. ``RuntimeFacts/areChecked`` checks that the gate stands first.
 @usableFromInline
 @safe
 struct ValueHeader {
     @usableFromInline var placed: csk_placed_gate_t
-    /// The address of the value's ``ValueLanes``; 0 before the first command that needs them.
+    /// The address of the kernel's part of the value's ``ValueLanes``; 0 before the first command that needs them.
     @usableFromInline var lanes: UInt = 0
 
     @inlinable
@@ -21,7 +21,7 @@ struct ValueHeader {
 @usableFromInline
 @safe
 struct ValueLanes {
-    /// The kernel's part stands first.
+    /// The kernel's part, whose context is the whole.
     fileprivate var lanes = unsafe csk_gate_lanes_t()
     @safe let gate: UnsafeMutablePointer<csk_gate_t>
     /// What keeps all of this alive.
@@ -33,7 +33,7 @@ struct ValueLanes {
     }
 
     private static func slot(_ gate: UnsafeMutablePointer<csk_gate_t>) -> UnsafeMutablePointer<Atomic<UInt>> {
-        let header = unsafe RuntimeFacts.whole(at: gate, as: ValueHeader.self)
+        let header = unsafe UnsafeMutableRawPointer(gate).assumingMemoryBound(to: ValueHeader.self)
         return unsafe UnsafeMutableRawPointer(header.pointer(to: \.lanes)!).assumingMemoryBound(to: Atomic<UInt>.self)
     }
 
@@ -52,11 +52,12 @@ struct ValueLanes {
     ) -> UnsafeMutablePointer<csk_gate_lanes_t> {
         let fresh = UnsafeMutablePointer<ValueLanes>.allocate(capacity: 1)
         unsafe fresh.initialize(to: ValueLanes(gate, box))
-        unsafe fresh.pointee.lanes.function = CommandLane.granted
-        unsafe fresh.pointee.lanes.context = UnsafeMutableRawPointer(fresh)
+        let lanes = unsafe fresh.pointer(to: \.lanes)!
+        unsafe lanes.pointee.function = CommandLane.granted
+        unsafe lanes.pointee.context = UnsafeMutableRawPointer(fresh)
         let (exchanged, found) = unsafe slot(gate).pointee.compareExchange(
-            expected: 0, desired: UInt(bitPattern: fresh), ordering: .acquiringAndReleasing)
-        if exchanged { return unsafe RuntimeFacts.first(of: fresh) }
+            expected: 0, desired: UInt(bitPattern: lanes), ordering: .acquiringAndReleasing)
+        if exchanged { return unsafe lanes }
         unsafe fresh.deallocate()
         return unsafe UnsafeMutablePointer(bitPattern: found)!
     }
@@ -65,8 +66,8 @@ struct ValueLanes {
     @usableFromInline
     static func free(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         let address = unsafe slot(gate).pointee.load(ordering: .acquiring)
-        guard let lanes = unsafe UnsafeMutablePointer<ValueLanes>(bitPattern: address) else { return }
-        while let lane = unsafe csk_gate_lanes_take(RuntimeFacts.first(of: lanes)) { unsafe lane.deallocate() }
-        unsafe lanes.deallocate()
+        guard let lanes = unsafe UnsafeMutablePointer<csk_gate_lanes_t>(bitPattern: address) else { return }
+        while let lane = unsafe csk_gate_lanes_take(lanes) { unsafe lane.deallocate() }
+        unsafe lanes.pointee.context.assumingMemoryBound(to: ValueLanes.self).deallocate()
     }
 }

@@ -43,7 +43,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private let waitsForEver = Atomic(false)
 
     @safe private var delayed: UnsafeMutablePointer<csk_delayed_t> {
-        unsafe RuntimeFacts.first(of: storage)
+        unsafe storage.pointer(to: \.delayed)!
     }
 
     /// Retains the kernel's queue and not the queue object. Releasing the last reference to that object ends the
@@ -79,7 +79,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     }
 
     private static func owner(of work: UnsafeMutablePointer<csk_work_t>) -> Unmanaged<DelayedQueueWork> {
-        unsafe RuntimeFacts.whole(at: work, as: Storage.self).pointee.owner.unsafelyUnwrapped
+        unsafe UnsafeMutableRawPointer(work).assumingMemoryBound(to: Storage.self).pointee.owner.unsafelyUnwrapped
     }
 
     private static let once: csk_work_function_t = { work, status in
