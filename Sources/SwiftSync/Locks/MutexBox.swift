@@ -21,7 +21,9 @@ final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
 
     @inlinable
     deinit {
-        if header.lanes != 0 { unsafe withGate { unsafe ValueLanes.free($0) } }
+        if unsafe withUnsafeMutablePointerToHeader({ unsafe $0.pointee.lanes }) != 0 {
+            unsafe withGate { unsafe ValueLanes.free($0) }
+        }
         unsafe place.end()
         endElement()
     }

@@ -37,7 +37,7 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, V
     }
 
     @inlinable
-    var place: csk_place_t { unsafe header.place }
+    var place: csk_place_t { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place } }
 
     /// What messages and reports call the lock.
     @usableFromInline

@@ -19,7 +19,7 @@ final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
     }
 
     /// What messages and reports call the semaphore.
-    var name: String { unsafe withSemaphore { unsafe header.placed.place.name(of: $0) } }
+    var name: String { unsafe withSemaphore { unsafe place.name(of: $0) } }
 
     /// It returns nil where the numbers are out of their bounds.
     static func make(_ permits: UInt32, most: UInt32, _ place: csk_place_t) -> SemaphoreBox? {
@@ -33,7 +33,9 @@ final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
         }
     }
 
-    deinit { unsafe header.placed.place.end() }
+    private var place: csk_place_t { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.placed.place } }
+
+    deinit { unsafe place.end() }
 }
 
 extension csk_placed_sem_t {

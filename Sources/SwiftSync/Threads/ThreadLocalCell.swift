@@ -22,6 +22,9 @@ struct ThreadLocalCell<T> {
         unsafe cell.initialize(
             to: ThreadLocalCell(
                 type: ObjectIdentifier(T.self), operations: OperationsOfCell<T>.self, conversion: nil, value: value))
+        guard unsafe AnyThreadLocalCell(cell).ofType(T.self) == cell else {
+            fatalError("SwiftSync: this Swift lays structures out otherwise than the one that it was written for")
+        }
         return unsafe cell
     }
 }
