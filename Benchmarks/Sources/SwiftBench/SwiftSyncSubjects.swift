@@ -12,7 +12,7 @@ final class FastMutex: TimedSubject {
     }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        _ = value.withLock(priority: .high) {
+        value.withLock(priority: .high) {
             entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
         }
         return entered
@@ -37,7 +37,7 @@ final class StrictMutex: TimedSubject {
     }
     @inline(__always) func urgentSection(_ turns: Int) -> Int64 {
         var entered: Int64 = 0
-        _ = value.withLock(priority: .high) {
+        value.withLock(priority: .high) {
             entered = bench_now_ns(); $0 &+= 1; bench_busy(turns)
         }
         return entered

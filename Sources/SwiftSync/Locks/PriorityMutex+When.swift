@@ -28,21 +28,30 @@ extension PriorityMutex where Value: ~Copyable {
         when predicate: @Sendable (borrowing Value) -> Bool,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, .normal, nil) }
+        try withLock(when: predicate, priority: .normal, body)
+    }
+
+    /// Does the same, waiting at `priority`. It can't report that it did not enter, so it ignores `withDeadline` too.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, priority, nil) }
         defer { box.leave() }
         return try body(&box.value.pointee)
     }
 
     /// Does the same, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
     ///
-    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
-    /// of `withDeadline`. A timeout is never early. It may be late where others hold the mutex, since the predicate is
-    /// asked once more then.
+    /// A timeout of zero or less tries once. The deadline of `withDeadline` bounds the wait too. A timeout is never
+    /// early. It may be late where others hold the mutex, since the predicate is asked once more then.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority,
-        timeout: Duration? = nil,
+        priority: CommandPriority = .normal,
+        timeout: Duration,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         try withLock(when: predicate, within: .timeout(timeout), priority, body)

@@ -68,7 +68,19 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if !box.enterFast() { enterOrStop() }
+        if !box.enterFast() { enterOrStop(.normal) }
+        defer { box.leave() }
+        return try body(&box.value.pointee)
+    }
+
+    /// Does the same, waiting at `priority`. Waiters are served by priority, and within one priority by arrival.
+    ///
+    /// It can't report that it did not enter, so it waits for as long as it takes, and ignores `withDeadline`.
+    @inlinable
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+        priority: CommandPriority, _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        if !box.enterFast() { enterOrStop(priority) }
         defer { box.leave() }
         return try body(&box.value.pointee)
     }
@@ -90,13 +102,13 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
     ///
-    /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once.
-    /// Without a timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It blocks the
-    /// thread while it waits. Calling it from inside a section of the same thread stops the program with a message.
+    /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once. The
+    /// deadline of `withDeadline` bounds the wait too. It blocks the thread while it waits. Calling it from inside a
+    /// section of the same thread stops the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        priority: CommandPriority,
-        timeout: Duration? = nil,
+        priority: CommandPriority = .normal,
+        timeout: Duration,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         try withLock(within: .timeout(timeout), priority, body)
@@ -114,8 +126,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     @usableFromInline
-    borrowing func enterOrStop() {
-        _ = enterSlowly(.normal, deadline: Deadline.never)
+    borrowing func enterOrStop(_ priority: CommandPriority) {
+        _ = enterSlowly(priority, deadline: Deadline.never)
     }
 
     @usableFromInline

@@ -12,7 +12,7 @@ struct PriorityMutexPolicyTests {
         var threads: [Thread] = []
         mutex.withLock { _ in
             for (index, priority) in priorities.enumerated() {
-                threads.append(Thread { _ = mutex.withLock(priority: priority) { $0.append(index) } })
+                threads.append(Thread { mutex.withLock(priority: priority) { $0.append(index) } })
                 waitUntil { mutex.waitingCount == index + 1 }
             }
         }
@@ -41,10 +41,10 @@ struct PriorityMutexPolicyTests {
             let mutex = PriorityMutex([String](), policy: policy)
             var waiter: Thread?
             mutex.withLock { _ in
-                waiter = Thread { _ = mutex.withLock(priority: waiting) { $0.append("waiter") } }
+                waiter = Thread { mutex.withLock(priority: waiting) { $0.append("waiter") } }
                 waitUntil { mutex.waitingCount == 1 }
             }
-            _ = mutex.withLock(priority: coming) { $0.append("newcomer") }
+            mutex.withLock(priority: coming) { $0.append("newcomer") }
             waiter?.join()
             #expect(mutex.withLock { $0 } == ["waiter", "newcomer"])
         }
@@ -64,7 +64,7 @@ struct PriorityMutexPolicyTests {
                         mutex.withLock(priority: priority, timeout: .microseconds(number * 20)) { $0 += 1 } == nil
                         ? 0 : 1
                 case 2: times += mutex.withLockIfAvailable { $0 += 1 } == nil ? 0 : 1
-                default: times += mutex.withLock(priority: priority) { $0 += 1 } == nil ? 0 : 1
+                default: mutex.withLock(priority: priority) { $0 += 1 }; times += 1
                 }
             }
             entered.access { [times] in $0 += times }

@@ -17,7 +17,7 @@ struct PriorityMutexPromiseTests {
         waitUntil { isHeld.isRaised } // looking whether the mutex is free could make the holder wait
         let waiter = Thread {
             identity.access { $0 = .current }
-            _ = mutex.withLock(priority: waiting, timeout: nil) { _ in entered.raise() }
+            mutex.withLock(priority: waiting) { _ in entered.raise() }
         }
         waitUntil { mutex.waitingCount == 1 }
         StoppedThread.whileStopped(identity.value!) {

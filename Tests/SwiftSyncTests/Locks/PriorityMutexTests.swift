@@ -24,6 +24,30 @@ struct PriorityMutexTests {
     }
 
     @Test
+    func aNamedPriorityAloneRunsItsBodyThoughTheDeadlineOfTheRequestHasPassed() {
+        let mutex = PriorityMutex(0), isHeld = Flag(), isFree = Flag()
+        let holder = Thread {
+            mutex.withLock { _ in
+                isHeld.raise()
+                waitUntil { isFree.isRaised }
+            }
+        }
+        waitUntil { isHeld.isRaised }
+        let waiter = Thread {
+            withDeadline(SuspendingClock.now - .seconds(1)) {
+                #expect(mutex.withLock(priority: .high, timeout: .seconds(600)) { $0 += 100 } == nil)
+                mutex.withLock(priority: .high) { $0 += 1 }
+                mutex.withLock(when: { $0 > 0 }, priority: .high) { $0 += 1 }
+            }
+        }
+        waitUntil { mutex.waitingCount == 1 }
+        isFree.raise()
+        holder.join()
+        waiter.join()
+        #expect(mutex.withLock { $0 } == 2)
+    }
+
+    @Test
     func reentryIsRefusedOrStops() async {
         let mutex = PriorityMutex(0)
         mutex.withLock { _ in #expect(mutex.withLockIfAvailable { $0 } == nil) }
@@ -40,7 +64,7 @@ struct PriorityMutexTests {
         mutex.withLock { _ in
             for (index, priority) in priorities.enumerated() {
                 threads.append(
-                    Thread { _ = mutex.withLock(priority: CommandPriority(rawValue: priority)) { $0.append(priority) } }
+                    Thread { mutex.withLock(priority: CommandPriority(rawValue: priority)) { $0.append(priority) } }
                 )
                 waitUntil { mutex.waitingCount == index + 1 }
             }
@@ -68,7 +92,7 @@ struct PriorityMutexTests {
     func oneThreadAtATime(policy: GatePolicy) {
         let mutex = PriorityMutex(0, policy: policy, bypassLimit: 4)
         Threads.run(6) { number in
-            for _ in 0..<3000 { _ = mutex.withLock(priority: CommandPriority(rawValue: Int32(number))) { $0 += 1 } }
+            for _ in 0..<3000 { mutex.withLock(priority: CommandPriority(rawValue: Int32(number))) { $0 += 1 } }
         }
         #expect(mutex.withLock { $0 } == 18_000)
     }

@@ -79,7 +79,7 @@ struct PriorityMutexWhenTests {
                 })
             threads.append(
                 await onThread(at: mutex) {
-                    _ = mutex.withLock(when: { $0.isOpen }, priority: priority) {
+                    mutex.withLock(when: { $0.isOpen }, priority: priority) {
                         $0.order.append("thread \(priority.rawValue)")
                     }
                 })
@@ -330,7 +330,7 @@ struct PriorityMutexWhenTests {
     func theDeadlineOfARequestBoundsTheWaitsThatCanReportIt() async throws {
         let mutex = PriorityMutex(0)
         withDeadline(.now + .milliseconds(2)) {
-            #expect(mutex.withLock(when: { $0 > 0 }, priority: .high) { $0 } == nil)
+            #expect(mutex.withLock(when: { $0 > 0 }, priority: .high, timeout: .seconds(600)) { $0 } == nil)
         }
         await withDeadline(.now + .milliseconds(2)) {
             _ = await #expect(throws: PriorityMutexError.timedOut) {

@@ -220,7 +220,7 @@ final class BusyObjects: Sendable {
                 switch when {
                 case .continuous(let instant): mutex.withLock(until: instant) { $0 } == nil
                 case .suspending(let instant): mutex.withLock(priority: .high, until: instant) { $0 } == nil
-                case .ofRequest: mutex.withLock(priority: .high) { $0 } == nil
+                case .ofRequest: mutex.withLock(timeout: .seconds(600)) { $0 } == nil
                 }
             },
             .task("PriorityMutex.suspending.withLock") { [mutex] when in
@@ -235,7 +235,7 @@ final class BusyObjects: Sendable {
                 case .continuous(let instant): mutex.withLock(when: { $0 == 0 }, until: instant) { $0 } == nil
                 case .suspending(let instant):
                     mutex.withLock(when: { $0 == 0 }, priority: .high, until: instant) { $0 } == nil
-                case .ofRequest: mutex.withLock(when: { $0 == 0 }, priority: .high) { $0 } == nil
+                case .ofRequest: mutex.withLock(when: { $0 == 0 }, timeout: .seconds(600)) { $0 } == nil
                 }
             },
             .task("PriorityMutex.suspending.withLock(when:)") { [mutex] when in
