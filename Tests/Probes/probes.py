@@ -4,6 +4,8 @@ them. See scripts/probes.
 """
 import argparse, os, re, subprocess, sys, time
 
+from check import Checker
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # What a closure captures: its name, what makes it, and what uses it.
@@ -64,7 +66,7 @@ def read():
             continue
         words, call = line.split(": ", 1)
         words = words.split()
-        if words[0] == "kept":
+        if words[0] in ("kept", "used"):
             kinds = CAPTURES if "WORK" in call else [("counted", "", "")]
         else:
             kinds = KINDS + (["Unique"] if "unique" in words else [])
@@ -123,7 +125,7 @@ def run(program, probes):
     while at < len(probes):
         try:
             done = subprocess.run([program, str(at)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  errors="replace", timeout=300, env=environment)
+                                  errors="replace", timeout=60, env=environment)
             output, errors, status = done.stdout, done.stderr, done.returncode
         except subprocess.TimeoutExpired as expired:
             output, errors, status = (expired.stdout or b"").decode(errors="replace"), "", "it hangs"
@@ -152,6 +154,19 @@ def report(wrong, probes, limit=None):
               f"        with {kinds}: {some[0][1]}", flush=True)
 
 
+def look(checker, kind):
+    """What is wrong besides; returns how much."""
+    wrong = checker.wait()
+    if not wrong:
+        wrong += checker.on_the_stack()
+        if kind == "O":
+            required = checker.symbols()
+            wrong += checker.believed_not_to_escape(required) + checker.without_probe(required) + checker.casts()
+    for text in wrong:
+        print(f"FAILED  {text}")
+    return len(wrong)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
@@ -164,11 +179,15 @@ def main():
         probes = write(folder, ROOT)
         program = build(folder, kind)
         built = time.monotonic()
+        checker = Checker(ROOT, folder, os.path.join(folder, kind), probes)
+        checker.start(kind, f"-{kind}")
         wrong = run(program, probes)
         report(wrong, probes)
         print(f"-{kind}: {len(wrong)} of {len(probes)} probes failed; built in {built - began:.0f} s, "
               f"run in {time.monotonic() - built:.0f} s", flush=True)
-        failed |= bool(wrong)
+        found = look(checker, kind)
+        print(f"-{kind}: {found} more faults; {time.monotonic() - began:.0f} s in all", flush=True)
+        failed |= bool(wrong) or found > 0
     return 1 if failed else 0
 
 

@@ -168,3 +168,11 @@ struct Unique: ~Copyable, Sendable {
 
     deinit { Tally.add(tally.ended) }
 }
+
+/// A value of a type that is not Sendable.
+final class Unsent {
+    private let value: any Thing
+
+    @inline(__always) init(_ value: any Thing) { self.value = value }
+    func use(_ tally: Tally) { value.use(tally) }
+}
