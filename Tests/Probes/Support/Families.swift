@@ -152,6 +152,7 @@ final class StoreHeld<Value: Thing>: Held, @unchecked Sendable {
     let lock = ReadWriteLock<Value?>(nil)
     let mutex = PriorityMutex<Value?>(nil)
     let asyncMutex = AsyncMutex<Value?>(nil)
+    let value = QueueSafeValue<Value?>(value: nil)
     let synced = QueueSafeSyncedValue<Value?>(value: nil)
     let asynced = QueueSafeAsyncedValue<Value?>(value: nil, queue: .global())
     let local = ThreadLocalValue<Value>(key: "\(Value.self)")
