@@ -1,4 +1,4 @@
-"""What scripts/probes looks for besides running: what the optimizer made of the probes, what it believes of the
+"""What scripts/lifetimes looks for besides running: what the optimizer made of the probes, what it believes of the
 library's functions, casts that hide references from it, and public functions without a probe.
 """
 import collections, glob, json, os, re, subprocess
@@ -131,7 +131,7 @@ class Checker:
             matching = [index for index, (pattern, _) in enumerate(table) if re.search(pattern, f"{title} {declaration}")]
             used.update(matching)
             if usr not in called and not matching:
-                wrong.append(f"{title}: no probe calls it; write one in Tests/Probes/calls.txt, or say in "
+                wrong.append(f"{title}: no probe calls it; write one in Tests/Lifetimes/calls.txt, or say in "
                              f"keeps-nothing.txt why it keeps nothing\n        {declaration}")
         wrong += [f"keeps-nothing.txt: {table[index][0]}: there is no such function"
                   for index in range(len(table)) if index not in used]

@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-// What scripts/probes runs. `Sources/probes` is written by probes.py, from calls.txt, beside links to Support.
+// What scripts/lifetimes runs. `Sources/probes` is written by probes.py, from calls.txt, beside links to Support.
 let package = Package(
     name: "Probes",
     dependencies: [.package(name: "SwiftSync", path: "../..")],

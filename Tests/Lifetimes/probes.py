@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes a Swift function of each call in calls.txt and each kind of capture or value, builds them optimized, and runs
-them. See scripts/probes.
+them. See scripts/lifetimes.
 """
 import argparse, os, re, subprocess, sys, time
 
