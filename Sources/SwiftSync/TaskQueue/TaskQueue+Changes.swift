@@ -1,3 +1,5 @@
+import Synchronization
+
 extension TaskQueue {
     /// A change of a queue, which ``observe(_:)`` reports. `id` tells tasks with the same tag apart; it is the `id` of
     /// the recorder's events.
@@ -46,25 +48,41 @@ extension TaskQueue {
     /// Releasing the observation does not end it. O(handlers). While somebody observes, each push and each end of a
     /// task makes two more allocations; otherwise it makes none.
     public func observe(_ handler: @escaping @Sendable (Change) -> Void) -> Observation {
-        let observation = Observation(of: self, handler)
-        changes.replaceObservers { $0 + [observation] }
-        return observation
+        let observer = TaskQueueObserver(handler)
+        changes.replaceObservers { $0 + [observer] }
+        return Observation(of: self, observer)
     }
 
     /// The registration of a handler at a queue. It may be used from any thread.
     public final class Observation: Sendable {
         private let queue: TaskQueue
-        let handler: @Sendable (Change) -> Void
+        /// Nil once the observation was ended.
+        private let observer: Mutex<TaskQueueObserver?>
 
-        init(of queue: TaskQueue, _ handler: @escaping @Sendable (Change) -> Void) {
+        init(of queue: TaskQueue, _ observer: TaskQueueObserver) {
             self.queue = queue
-            self.handler = handler
+            self.observer = Mutex(observer)
         }
 
         /// Ends the observation: the handler is not called for changes from now on. Calls for earlier changes may still
         /// be made, on other threads. Never blocks. A second call does nothing.
+        ///
+        /// The handler is released before this returns, or after the calls for earlier changes. So an object may keep
+        /// the observation that it stands in the handler of.
         public func end() {
-            queue.changes.replaceObservers { $0.filter { $0 !== self } }
+            // The reference is released at the end of the call, under no lock.
+            guard let observer = observer.withLock({ $0.take() }) else { return }
+            queue.changes.replaceObservers { $0.filter { $0 !== observer } }
         }
+    }
+}
+
+/// A handler. The queue's list of observers, the batches that are not delivered yet and, until its end, the observation
+/// keep it; the last of them releases it, outside of the queue's lock.
+final class TaskQueueObserver: Sendable {
+    let handler: @Sendable (TaskQueue.Change) -> Void
+
+    init(_ handler: @escaping @Sendable (TaskQueue.Change) -> Void) {
+        self.handler = handler
     }
 }

@@ -24,7 +24,7 @@ import Musl
 final class TaskQueueChanges: @unchecked Sendable {
     final class Batch {
         @safe @exclusivity(unchecked) fileprivate var changes: [TaskQueue.Change] = []
-        @safe @exclusivity(unchecked) fileprivate var observers: [TaskQueue.Observation] = []
+        @safe @exclusivity(unchecked) fileprivate var observers: [TaskQueueObserver] = []
         @safe @exclusivity(unchecked) fileprivate var next: Batch?
 
         init() {
@@ -67,7 +67,7 @@ final class TaskQueueChanges: @unchecked Sendable {
     /// A queue that nobody observes pays only for one load of this.
     private let isObserved = Atomic(false)
     // The recorder's lock, which is also the queue's, guards the following fields.
-    @safe @exclusivity(unchecked) private var observers: [TaskQueue.Observation] = []
+    @safe @exclusivity(unchecked) private var observers: [TaskQueueObserver] = []
     @safe @exclusivity(unchecked) private var version = 0
     @safe @exclusivity(unchecked) private var first: Batch?
     @safe @exclusivity(unchecked) private var last: Batch?
@@ -221,7 +221,7 @@ final class TaskQueueChanges: @unchecked Sendable {
 
     /// Replaces the list of observers. The new list is made outside the lock, and made again if another thread has
     /// replaced the list meanwhile.
-    func replaceObservers(_ change: ([TaskQueue.Observation]) -> [TaskQueue.Observation]) {
+    func replaceObservers(_ change: ([TaskQueueObserver]) -> [TaskQueueObserver]) {
         while true {
             recorder.lock()
             let old = observers, seen = version

@@ -18,9 +18,12 @@ public typealias CommandCompletionClosure = @Sendable () -> Void
 
 /// The object behind the `done` of a command. Only the first call counts. When the last copy of `done` is released
 /// without a call, the object completes by itself, so that nobody waits for ever. Either mistake is reported.
-final class ManualCompletion: Sendable {
+///
+/// The call that completes takes the action, and nobody else touches it afterwards. So a `done` that is kept after its
+/// call keeps nothing of the value alive.
+final class ManualCompletion: @unchecked Sendable {
     private let isComplete = Atomic(false)
-    private let action: @Sendable () -> Void
+    private var action: (@Sendable () -> Void)?
 
     /// Makes the closure for the user. Only that closure keeps the object alive.
     static func closure(then action: @escaping @Sendable () -> Void) -> CommandCompletionClosure {
@@ -38,7 +41,7 @@ final class ManualCompletion: Sendable {
                 .completionCalledTwice, subject: "QueueSafeValue",
                 message: "done() was called again; only the first call counts")
         } else {
-            action()
+            action.take()?()
         }
     }
 
@@ -53,7 +56,7 @@ final class ManualCompletion: Sendable {
             SyncDiagnostics.report(
                 .completionDropped, subject: "QueueSafeValue",
                 message: "the last copy of done was released without a call; the command was completed")
-            action()
+            action?()
         }
     }
 }

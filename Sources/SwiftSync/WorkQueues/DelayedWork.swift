@@ -10,14 +10,19 @@ import Synchronization
 ///
 /// The work runs whether or not anything refers to this object. It does not run if its queue is shut down before its
 /// time. The program need not keep the queue either: when the last reference to the queue is released, its suspension
-/// ends. Work whose time never comes is kept by this object alone, and is released with it.
+/// ends.
+///
+/// The closure is released once it will not run any more: after its run, after the last run of periodic work, when the
+/// work is cancelled or refused. So an object may keep the work that it stands in the closure of. Work whose time never
+/// comes is kept by this object alone: without a ``cancel()`` its closure is released with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
     /// Cancels the work: it does not begin any more.
     ///
     /// A run of periodic work that is in progress goes on to its end, and is the last. The call may be made from
-    /// anywhere, including the work itself. It may wait for the library's timer thread.
+    /// anywhere, including the work itself. It may wait for the library's timer thread. The closure is released before
+    /// the call returns true, or where a run is in progress, after that; what it captures may end here.
     ///
     /// - Returns: true if this call has ended the work; false if the work had begun (and is not periodic), or had ended
     ///   before.
@@ -26,6 +31,19 @@ public class DelayedWork: @unchecked Sendable {
 }
 
 /// Delayed work of a queue: it waits for its time, and then in the queue.
+///
+/// Whoever ends the kernel's reference to this object owns the closure from then on, and releases it. There is exactly
+/// one:
+///
+/// - The function that the kernel calls, at its only call (`once`) or at the call that says that no other follows
+///   (`again` with a status). Until then `again` only calls the closure.
+/// - The thread whose `csk_delayed_cancel` returns 0: the kernel calls no function any more. With EBUSY it calls `again`
+///   once more, which then owns the closure.
+/// - The thread that starts the work, where the kernel refuses to.
+///
+/// Work whose time never comes has no such reference: the thread that clears `waitsForEver` owns the closure. The
+/// kernel's state word orders a cancellation after the runs before it. All of these hold no lock, so what the closure
+/// captures may end there.
 @safe
 final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     @safe
@@ -37,7 +55,8 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
 
     @safe private let storage: UnsafeMutablePointer<Storage>
     private let core: WorkQueueCore
-    private let body: @Sendable () -> Void
+    /// Nil once it was released; see above.
+    private var body: (@Sendable () -> Void)?
     /// True for work whose time never comes, until it is cancelled. The kernel knows nothing of such work, so it ends
     /// with its last reference.
     private let waitsForEver = Atomic(false)
@@ -73,6 +92,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
             delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
         if status != 0 {
             unsafe reference.release()
+            body = nil
             core.reportRefusal(status)
         }
         return self
@@ -85,20 +105,29 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     private static let once: csk_work_function_t = { work, status in
         if unsafe WorkItem.isLeftToAnother(work!, status, once) { return }
         let delayed = unsafe owner(of: work!).takeRetainedValue()
-        if status == 0 { delayed.body() } else if status != ECANCELED { delayed.core.reportRefusal(status) }
+        let body = delayed.body.take()
+        if status == 0 { body?() } else if status != ECANCELED { delayed.core.reportRefusal(status) }
     }
 
     private static let again: csk_work_function_t = { work, status in
         if unsafe WorkItem.isLeftToAnother(work!, status, again) { return }
         let reference = unsafe owner(of: work!)
-        if status == 0 { unsafe reference.takeUnretainedValue().body() } else { unsafe reference.release() }
+        if status == 0 {
+            unsafe reference.takeUnretainedValue().body?()
+        } else {
+            unsafe reference.takeRetainedValue().body = nil
+        }
     }
 
     override func cancel() -> Bool {
-        if waitsForEver.exchange(false, ordering: .relaxed) { return true }
+        if waitsForEver.exchange(false, ordering: .relaxed) {
+            body = nil
+            return true
+        }
         switch unsafe csk_delayed_cancel(delayed) {
         case 0:
             unsafe Unmanaged.passUnretained(self).release()
+            body = nil
             return true
         case EBUSY: return true
         default: return false

@@ -3,10 +3,11 @@ import Dispatch
 import Synchronization
 
 /// Work that is queued for the main thread at a given time. The main thread and a caller that cancels compete for it:
-/// the first to ask gets it.
+/// the first to ask gets it, and with it the closure, which it releases outside of every lock.
 @safe
 final class MainThreadWork: DelayedWork, @unchecked Sendable {
-    private let body: @MainActor @Sendable () -> Void
+    /// Only whoever has decided uses it.
+    private var body: (@MainActor @Sendable () -> Void)?
     private let isDecided = Atomic(false)
     @safe private let timer: UnsafeMutablePointer<csk_timer_t>
 
@@ -30,6 +31,7 @@ final class MainThreadWork: DelayedWork, @unchecked Sendable {
                 unsafe reference.toOpaque())
             if status != 0 {
                 unsafe reference.release()
+                _ = decide()
                 SyncDiagnostics.report(
                     .outOfResources, subject: "mainThread(delay:)",
                     message: "work was refused: \(statusText(status))")
@@ -38,16 +40,17 @@ final class MainThreadWork: DelayedWork, @unchecked Sendable {
         return self
     }
 
-    private func decide() -> Bool {
-        !isDecided.exchange(true, ordering: .acquiringAndReleasing)
+    /// Returns the closure to the first who asks. Nobody else asks for it afterwards.
+    private func decide() -> (@MainActor @Sendable () -> Void)? {
+        isDecided.exchange(true, ordering: .acquiringAndReleasing) ? nil : body.take()
     }
 
     private func enqueue() {
-        mainThread { if self.decide() { self.body() } }
+        mainThread { self.decide()?() }
     }
 
     override func cancel() -> Bool {
-        guard decide() else { return false }
+        guard decide() != nil else { return false }
         if unsafe csk_timer_cancel(timer) == 0 { unsafe Unmanaged.passUnretained(self).release() }
         return true
     }

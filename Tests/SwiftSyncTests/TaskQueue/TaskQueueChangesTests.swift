@@ -28,6 +28,31 @@ struct TaskQueueChangesTests {
         #expect(changes.value.count == 8)
     }
 
+    /// It used to keep the handler for as long as the observation lived, and the object's with it.
+    @Test func anObjectThatKeepsItsOwnObservationIsFreedByTheEnd() {
+        final class Observer: Sendable {
+            let observation = Shared<TaskQueue.Observation?>(nil)
+            let tracked: Tracked
+            init(_ alive: Shared<Int>) { tracked = Tracked(alive) }
+        }
+        let queue = TaskQueue.make(), alive = Shared()
+        for endsInside in [false, true] {
+            var observation: TaskQueue.Observation?
+            do {
+                let observer = Observer(alive)
+                observation = queue.observe { [observer] change in
+                    if endsInside, change == .idle { observer.observation.value?.end() }
+                }
+                observer.observation.access { $0 = observation }
+            }
+            #expect(alive.value == 1)
+            queue.push { $0.release() }
+            if !endsInside { observation?.end() }
+            #expect(alive.value == 0)
+            observation?.end()
+        }
+    }
+
     @Test func startedIsToldBeforeExecute() {
         let queue = TaskQueue.make(), log = Shared<[String]>([])
         _ = queue.observe { if case .started(let tag, _) = $0 { log.append("started \(tag)") } }

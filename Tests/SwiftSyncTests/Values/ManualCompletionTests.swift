@@ -32,6 +32,35 @@ extension HandlerSettingTests {
             #expect(completions.value == rounds && reports.value == rounds)
         }
 
+        /// It used to keep what completes the command, and with it the value and the closure that is told of the end.
+        @Test
+        func aDoneThatIsKeptAfterItsCallKeepsNeitherTheValueNorTheCompletion() async {
+            let kept = Shared<[CommandCompletionClosure]>([]), alive = Shared(), ends = Shared()
+            do {
+                let value = QueueSafeValue(value: Tracked(alive)), told = Tracked(alive)
+                _ = value.wait.lowestPriority.set { _, done in
+                    kept.append(done)
+                    done()
+                }
+                value.async(performIn: .global()).lowestPriority.set(
+                    manualCompletion: { _, done in
+                        kept.append(done)
+                        done()
+                    },
+                    completion: { _ in
+                        withExtendedLifetime(told) {}
+                        ends.increment()
+                    })
+                await waitUntil { ends.value == 1 }
+                _ = await value.suspending.lowestPriority.set { _, done in
+                    kept.append(done)
+                    done()
+                }
+            }
+            await waitUntil("\(alive.value) are left") { alive.value == 0 }
+            #expect(kept.value.count == 3)
+        }
+
         /// One thread is stopped just before it counts, and another one counts meanwhile.
         @Test
         func ofTwoThreadsInsideOfDoneAtOnceTheFirstCounts() async {
