@@ -183,6 +183,35 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         return result
     }
 
+    /// Updates a key that another has written during the first attempt, and says so to the thread: if this thread
+    /// itself has written it, in `body`, it will do so again.
+    @inlinable
+    func updateAgain<Result: ~Copyable, Failure: Error>(
+        _ key: Key, _ fallback: () -> Value, _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        while true {
+            let update = RepeatedUpdate(of: key, in: self)
+            defer { update.end() }
+            if let result = try tryToUpdate(key, fallback, body) { return result }
+        }
+    }
+
+    /// Stops the program inside of a repeated update of that key by the calling thread.
+    @inlinable
+    @inline(__always)
+    func checkThatNobodyUpdates(_ key: Key, _ call: StaticString) {
+        if AnyRepeatedUpdate.mayExist { stop(ifUpdating: key, call) }
+    }
+
+    @usableFromInline
+    func stop(ifUpdating key: Key, _ call: StaticString) {
+        guard AnyRepeatedUpdate.ofThread(contains: { ($0 as? RepeatedUpdate<Key>)?.isOf(key, in: self) == true }) else {
+            return
+        }
+        fatalError(
+            "SnapshotDictionary: \(call) was called inside an update of the same key by the same thread")
+    }
+
     /// The caller must be inside the read section in which it has found that entry. It returns false when the entry has
     /// gone meanwhile.
     @usableFromInline

@@ -72,7 +72,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// `value` and `body` run inside a read. Nothing that was replaced since then, of any snapshot or dictionary of the
     /// process, is released before they have returned, and each write made meanwhile costs memory. So they must not
     /// block, and must not wait for anything that waits for such a release. `body` can't suspend. It may read and write
-    /// snapshots and dictionaries, but it must not write this key: it would then run anew for ever.
+    /// snapshots and dictionaries, other keys of this one too, but it must not write this key, since it would then run
+    /// anew for ever. The program stops with a message where it does so again in its second run.
     ///
     /// Each run makes one allocation and a copy of the value. Afterwards it waits as ``updateValue(_:forKey:)`` does.
     /// It is O(1) amortized.
@@ -81,9 +82,9 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     public func update<Result: ~Copyable, Failure: Error>(
         forKey key: Key, default value: @autoclosure () -> Value, _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        while true {
-            if let result = try box.tryToUpdate(key, value, body) { return result }
-        }
+        box.checkThatNobodyUpdates(key, "update")
+        if let result = try box.tryToUpdate(key, value, body) { return result }
+        return try box.updateAgain(key, value, body)
     }
 
     /// Gives `key` the value. It returns the former value, or nil where there was none.
@@ -95,7 +96,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     @inlinable
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? {
-        unsafe box.replace(DictionaryEntry.make(key, value))
+        box.checkThatNobodyUpdates(key, "updateValue")
+        return unsafe box.replace(DictionaryEntry.make(key, value))
     }
 
     /// Gives `key` the value unless it has one. It returns the value that `key` had, which stays, or nil where there
@@ -105,7 +107,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     @inlinable
     @discardableResult
     public func insertValue(_ value: Value, forKey key: Key) -> Value? {
-        unsafe box.insert(DictionaryEntry.make(key, value))
+        box.checkThatNobodyUpdates(key, "insertValue")
+        return unsafe box.insert(DictionaryEntry.make(key, value))
     }
 
     /// Removes `key`. It returns the value of `key`, or nil where there was none. Of threads that remove it at once,
@@ -114,7 +117,10 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     /// It waits as ``updateValue(_:forKey:)`` does. It is O(1) amortized.
     @inlinable
     @discardableResult
-    public func removeValue(forKey key: Key) -> Value? { box.remove(key) }
+    public func removeValue(forKey key: Key) -> Value? {
+        box.checkThatNobodyUpdates(key, "removeValue")
+        return box.remove(key)
+    }
 
     /// Removes the keys that are there, one after the other. Keys that come meanwhile may stay. It never waits. It is
     /// O(n).

@@ -224,10 +224,10 @@ struct SnapshotDictionaryTests {
         let dictionary = SnapshotDictionary([1: 10])
         var seen = [Int]()
         dictionary.update(forKey: 1, default: 0) { value in
-            if seen.isEmpty {
-                dictionary.updateValue(20, forKey: 1)
-            } else if seen.count == 1 {
-                dictionary.removeValue(forKey: 1)
+            let round = seen.count
+            Threads.run(1) { _ in
+                if round == 0 { dictionary.updateValue(20, forKey: 1) }
+                if round == 1 { dictionary.removeValue(forKey: 1) }
             }
             seen.append(value)
             value += 1
