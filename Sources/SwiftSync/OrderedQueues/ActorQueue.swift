@@ -28,8 +28,9 @@ import CSyncKernel
 ///
 /// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
 /// that can throw throws; a call that can't throw is never refused, and runs in order in any case. Only misuse stops
-/// the program: submitting before an actor was adopted or after its end, adopting a second actor, and a capacity of
-/// zero or less.
+/// the program: submitting before an actor was adopted, waiting after its end, adopting a second actor, and a capacity
+/// of zero or less. From the actor's `deinit` on, work that nobody waits for is refused, and reported to
+/// ``SyncDiagnostics``.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {

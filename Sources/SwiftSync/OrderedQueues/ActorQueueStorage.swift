@@ -46,12 +46,22 @@ final class ActorQueueStorage:
     }
 
     func actorOrStop() -> any Actor {
+        if let actor = actorIfThere() { return actor }
+        fatalError("\(subject): work was submitted after the end of its actor")
+    }
+
+    /// Nil after the end of the actor, and already in its `deinit`. Before the adoption it stops the program.
+    private func actorIfThere() -> (any Actor)? {
         let (actor, isAdopted) = box.withState { (_: inout State) -> ((any Actor)?, Bool) in
             (self.actor, self.isAdopted)
         }
-        if let actor { return actor }
-        if isAdopted { fatalError("\(subject): work was submitted after the end of its actor") }
+        if isAdopted { return actor }
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
+    }
+
+    override var endText: String {
+        let hasActor = box.withState { (_: inout State) in actor != nil }
+        return hasActor ? super.endText : "the queue's actor has ended"
     }
 
     // MARK: - Submitting
@@ -64,8 +74,10 @@ final class ActorQueueStorage:
         }
     }
 
-    override func inTurn(_ work: @escaping Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void {
-        let actor = actorOrStop()
+    override func inTurn(
+        _ work: @escaping Work, _ piece: RecordedPiece?
+    ) throws(OrderedQueueError) -> @Sendable () async -> Void {
+        guard let actor = actorIfThere() else { throw .shutDown }
         return { await self.runInPlace(on: actor, piece, work) }
     }
 
@@ -88,7 +100,28 @@ final class ActorQueueStorage:
 
     // MARK: - On the actor
 
-    override func sendPump() { sendPump(to: actorOrStop()) }
+    override func sendPump() throws(OrderedQueueError) {
+        guard let actor = actorIfThere() else {
+            releaseAccepted()
+            throw .shutDown
+        }
+        sendPump(to: actor)
+    }
+
+    /// The actor has ended, so there is no pump, and nobody runs what was accepted: the work of the call that was to
+    /// send the pump, and what other threads have queued behind it meanwhile. What was accepted before has retained the
+    /// actor, and so has each caller that waits; so there are no places. The work is released outside of the lock, and
+    /// not in `ready`, which is the actor's.
+    private func releaseAccepted() {
+        var released = State.Intake.Entries(spareLimit: 1), isLeft = true
+        while isLeft {
+            released.supply(State.Intake.Entries.Chunk())
+            guard case .work(let more, let sender) = box.withState({ $0.arrive(&released) }) else { return }
+            sender?.resume()
+            while let entry = released.popFirst() { if case .sender(let sender) = entry { _ = sender.takeWork() } }
+            isLeft = more
+        }
+    }
 
     private func sendPump(to actor: any Actor) {
         Task.detached(priority: box.priority) { await self.pump(on: actor) }

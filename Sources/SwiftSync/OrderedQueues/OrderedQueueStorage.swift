@@ -23,14 +23,20 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
     /// suspended.
     var wouldWaitForItself: Bool { false }
 
-    /// Starts the task that runs the work that nobody waits for.
-    func sendPump() { Self.isMissing() }
+    /// Starts the task that runs the work that nobody waits for. Throws where nobody can: then what was accepted is
+    /// released.
+    func sendPump() throws(OrderedQueueError) { Self.isMissing() }
 
     /// Makes work that does what `work` does, and whose beginning and end `piece` records.
     func recorded(_ work: Work, as piece: RecordedPiece) -> Work { Self.isMissing() }
 
-    /// Makes a closure that runs `work` in the calling task, whose place was granted.
-    func inTurn(_ work: Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void { Self.isMissing() }
+    /// Makes a closure that runs `work` in the calling task, whose place was granted. Throws where nobody can run it.
+    func inTurn(_ work: Work, _ piece: RecordedPiece?) throws(OrderedQueueError) -> @Sendable () async -> Void {
+        Self.isMissing()
+    }
+
+    /// Why the queue refuses work that it will never accept.
+    var endText: String { "the queue was shut down" }
 
     /// Something was queued behind other work while the deadlock watch is on.
     func lookAfter() {}
@@ -68,7 +74,7 @@ extension OrderedQueueStorage where State: ~Copyable {
     final func acceptsInheriting(_ work: Work) -> Bool { reports(submitInheriting(work)) }
 
     private final func reports(_ refusal: OrderedQueueError?) -> Bool {
-        OrderedRefusal.report(refusal, subject, capacity: capacity)
+        OrderedRefusal.report(refusal, subject, capacity: capacity, endText)
     }
 
     private final func submit(_ work: consuming Work) -> OrderedQueueError? {
@@ -77,8 +83,11 @@ extension OrderedQueueStorage where State: ~Copyable {
     }
 
     private final func submitInheriting(_ work: Work) -> OrderedQueueError? {
-        let run = inTurn(work, recordedPiece()), place = OrderedPlace(.work)
-        do throws(OrderedQueueError) { try submit(place) } catch { return error }
+        let place = OrderedPlace(.work), run: @Sendable () async -> Void
+        do throws(OrderedQueueError) {
+            run = try inTurn(work, recordedPiece())
+            try submit(place)
+        } catch { return error }
         let object: any WaitedObject = box
         Task(priority: box.priority) {
             await place.waitForGrant(at: object)
@@ -114,7 +123,7 @@ extension OrderedQueueStorage where State: ~Copyable {
         outcome.dropped?.drop()
         switch outcome.0 {
         case .queued: if StalledQueues.areWatched { lookAfter() }
-        case .sendsPump: sendPump()
+        case .sendsPump: do throws(OrderedQueueError) { try sendPump() } catch { return error }
         case .begins: _ = place?.claim(0)
         case .refused(let error): return error
         }

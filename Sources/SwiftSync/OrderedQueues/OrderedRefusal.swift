@@ -1,12 +1,15 @@
 /// What an ordered queue does when it refuses work.
 enum OrderedRefusal {
     /// Returns true for accepted work. For refused work it makes a report, and returns false.
-    static func report(_ error: OrderedQueueError?, _ subject: @autoclosure () -> String, capacity: Int?) -> Bool {
+    static func report(
+        _ error: OrderedQueueError?, _ subject: @autoclosure () -> String, capacity: Int?,
+        _ endText: @autoclosure () -> String
+    ) -> Bool {
         guard let error else { return true }
         let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
-        let reason = error == .full ? "is full" : "was shut down"
+        let reason = error == .full ? "the queue is full" : endText()
         SyncDiagnostics.report(
-            kind, subject: subject(), message: "work was refused, and released without having run: the queue \(reason)",
+            kind, subject: subject(), message: "work was refused, and released without having run: \(reason)",
             bound: error == .full ? capacity : nil)
         return false
     }

@@ -348,8 +348,8 @@ struct ActorQueueTests {
         #expect(text(result).contains("ActorQueue ledger: work was submitted before adoptExecutionContext(of:)"))
     }
 
-    @Test(arguments: Call.allCases)
-    func useAfterTheEndOfTheActorStopsWithAMessage(call: Call) async {
+    @Test(arguments: [Call.enqueueAndWait, .task, .drain])
+    func waitingAfterTheEndOfTheActorStopsWithAMessage(call: Call) async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [call = call as Call] in
             let queue = ActorQueue<Ledger>(name: "ledger")
