@@ -191,9 +191,7 @@ void end_life(int queue, int64_t arrival) {
 
 void accept(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     int64_t arrival = ++queues[queue].arrivals;
-    entries[entry] = (entry_t){
-        WAITING, queue, rank, arrival, barrier && width_of(queue) > 1, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0
-    };
+    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0 };
     begin_life(queue, arrival);
 }
 

@@ -20,7 +20,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: a name that messages and reports show. Nil stands for the place where the queue is made.
-    ///   - width: the largest number of closures that run at once, 2 to 4096.
+    ///   - width: the largest number of closures that run at once, 1 to 4096.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
@@ -61,7 +61,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - label: the earlier word for a name.
-    ///   - width: the largest number of closures that run at once, 2 to 4096.
+    ///   - width: the largest number of closures that run at once, 1 to 4096.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
@@ -77,7 +77,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - label: a name that messages show.
-    ///   - width: the largest number of closures that run at once, 2 to 4096.
+    ///   - width: the largest number of closures that run at once, 1 to 4096.
     ///   - priority: as in the form without a capacity. With a capacity and `dropOldest`, all work has it.
     ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
@@ -94,8 +94,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     }
 
     private static func checked(_ width: Int, _ label: String) -> Int {
-        guard width >= 2, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else {
-            fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 2 to 4096")
+        guard width >= 1, width <= Int(CSK_WORKQUEUE_WIDTH_MAX) else {
+            fatalError("ConcurrentWorkQueue \(label): a width of \(width) is not within 1 to 4096")
         }
         return width
     }

@@ -62,8 +62,51 @@ import Testing
         #expect(seen.value == [0, 1, 2, 3, 4, 5, 6, 7])
     }
 
-    @Test func aWidthOfOneIsRefused() async {
-        await #expect(processExitsWith: .failure) { _ = ConcurrentWorkQueue(label: "narrow", width: 1) }
+    /// It used to stop the program.
+    @Test func aWidthOfOneRunsOneClosureAtATime() async throws {
+        let queue = ConcurrentWorkQueue(label: "narrow", width: 1), inside = Shared(), most = Shared()
+        let run: @Sendable () -> Void = {
+            let now = inside.access {
+                $0 += 1
+                return $0
+            }
+            most.access { $0 = max($0, now) }
+            inside.access { $0 -= 1 }
+        }
+        #expect(queue.width == 1)
+        for i in 0..<200 {
+            switch i % 4 {
+            case 0: queue.async(run)
+            case 1: queue.async(flags: .barrier, run)
+            case 2: await queue.run(run)
+            default: onThreadThatIsWaitedFor { queue.sync(run) }
+            }
+        }
+        await Task(executorPreference: queue) { run() }.value
+        try await queue.drain(timeout: nil)
+        #expect(most.value == 1)
+    }
+
+    @Test(arguments: [1, 2])
+    func urgentWorkStaysBehindTheBarrierWhateverTheWidth(width: Int) {
+        let queue = ConcurrentWorkQueue(label: "narrow", width: width), seen = Shared<[Int]>([]),
+            mayEnd = DispatchSemaphore(value: 0)
+        for _ in 0..<width { queue.async { mayEnd.wait() } }
+        queue.async(priority: .lowest) { seen.append(1) }
+        queue.async(flags: .barrier) { seen.append(2) }
+        queue.async(priority: .highest) { seen.append(3) }
+        for _ in 0..<width { mayEnd.signal() }
+        queue.drain()
+        #expect(seen.value == [1, 2, 3])
+    }
+
+    @Test(arguments: [0, -1, 4097])
+    func aWidthOutOfBoundsStopsWithAMessage(width: Int) async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
+            _ = ConcurrentWorkQueue(label: "narrow", width: width)
+        }
+        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("ConcurrentWorkQueue narrow: a width of \(width) is not within 1 to 4096"))
     }
 
     @Test func workMayQueueMoreFromInside() {

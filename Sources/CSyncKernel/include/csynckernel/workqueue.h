@@ -173,7 +173,7 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, cs
                                                       csk_work_function_t function);
 
 /* Queues work that begins when all that was accepted before it has ended, and that runs alone: work accepted later
- * waits for it, whatever its rank. On a serial queue it is work like any other. */
+ * waits for it, whatever its rank. On a serial queue too, where all work runs alone. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work,
                                                        csk_work_function_t function);
 

@@ -39,14 +39,12 @@ static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
     return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
 }
 
-static bool is_barrier(const csk_workqueue_t *queue, const csk_work_t *work) {
-    return (work->kind & WORK_BARRIER) && queue->width > 1;
-}
+static bool is_barrier(const csk_work_t *work) { return (work->kind & WORK_BARRIER) != 0; }
 
 static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     if (queue->barrier != NULL) {
         append(later_list(queue), work, PLACE_LATER);
-    } else if (is_barrier(queue, work)) {
+    } else if (is_barrier(work)) {
         work->place = PLACE_BARRIER;
         queue->barrier = work;
     } else if (work->node.rank == csk_workqueue_rank(queue) && !stands_apart(queue, work)) {
