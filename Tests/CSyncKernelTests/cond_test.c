@@ -152,6 +152,25 @@ static void misuse_is_refused_and_changes_nothing(void) {
     check_idle();
 }
 
+/* The calls other than csk_cond_init used to read through the NULL of a zero-filled one. */
+static void null_is_refused_and_without_a_gate_nobody_waits(void) {
+    make(CSK_GATE_FAST);
+    CHECK_STATUS(csk_cond_init(NULL, &gate), EINVAL);
+    CHECK_STATUS(csk_cond_init_mutex(NULL, NULL), EINVAL);
+    CHECK_STATUS(csk_cond_init(&cond, NULL), EINVAL);
+    CHECK(cond.gate == &gate);
+    csk_cond_t of_nobody[] = { { .gate = NULL }, CSK_COND_INITIALIZER(NULL) };
+    for (int i = 0; i < 2; i++) {
+        CHECK_STATUS(csk_cond_wait(&of_nobody[i], 0), EINVAL);
+        CHECK_STATUS(csk_cond_timedwait(&of_nobody[i], 0, 0), EINVAL);
+        CHECK_STATUS(csk_cond_signal(&of_nobody[i]), 0);
+        CHECK_STATUS(csk_cond_broadcast(&of_nobody[i]), 0);
+        CHECK_EQ(csk_cond_waiting(&of_nobody[i]), 0);
+        CHECK_STATUS(csk_cond_destroy(&of_nobody[i]), 0);
+    }
+    check_idle();
+}
+
 /* ---- Mutexes ----------------------------------------------------------------------------------------------------- */
 
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
@@ -245,4 +264,5 @@ static void no_item_of_a_bounded_buffer_is_lost(void) {
 TEST_MAIN(TEST(signals_go_by_priority_and_then_by_arrival), TEST(a_broadcast_within_a_section_lets_all_go_on_in_order),
           TEST(a_deadline_is_never_early_and_the_gate_is_held_all_the_same),
           TEST(a_deadline_does_not_bound_the_wait_for_the_gate), TEST(misuse_is_refused_and_changes_nothing),
-          TEST(a_mutex_is_left_at_all_its_levels), TEST(no_item_of_a_bounded_buffer_is_lost))
+          TEST(null_is_refused_and_without_a_gate_nobody_waits), TEST(a_mutex_is_left_at_all_its_levels),
+          TEST(no_item_of_a_bounded_buffer_is_lost))

@@ -17,8 +17,12 @@
  * A mutex or a recursive gate is left at all its levels, and taken again at as many. CSK_COND_INITIALIZER(&mutex.gate)
  * makes a condition variable of a mutex.
  *
+ * NULL. The two calls that make a condition variable return EINVAL for it, and change nothing; no other function may be
+ * given it. A condition variable that is zero-filled, or was made by CSK_COND_INITIALIZER(NULL), has no gate: a wait in
+ * it returns EINVAL, nobody waits there, and it may be signalled and destroyed.
+ *
  * A status is 0 or one of these. EPERM: the calling thread does not hold the gate. EINVAL: a rank that csk_rank does
- * not give. ETIMEDOUT: nobody had signalled by the deadline; this is never early, and the gate is held all the same. A
+ * not give, or no gate. ETIMEDOUT: nobody had signalled by the deadline; this is never early, and the gate is held all the same. A
  * deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and is NOT
  * held.
  *
@@ -58,9 +62,9 @@ typedef struct csk_cond {
     { .gate = (of_gate) }
 #endif
 
-/* Makes a condition variable of `gate`, which may be in use already. Returns 0, or EINVAL for NULL. */
+/* Makes a condition variable of `gate`, which may be in use already. Returns 0, or EINVAL where either is NULL. */
 CSK_API int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate);
-/* Makes one of a mutex. Returns 0, or EINVAL for NULL. */
+/* Makes one of a mutex. Returns 0, or EINVAL where either is NULL. */
 CSK_API int csk_cond_init_mutex(csk_cond_t *cond, csk_mutex_t *mutex);
 /* Ends the use of a condition variable. Returns EBUSY while a thread waits that was not signalled. */
 CSK_API int csk_cond_destroy(csk_cond_t *cond);

@@ -31,7 +31,7 @@
 #include "wait/waits.h"
 
 int csk_cond_init(csk_cond_t *cond, csk_gate_t *gate) {
-    if (gate == NULL) return EINVAL;
+    if (cond == NULL || gate == NULL) return EINVAL;
     *cond = (csk_cond_t){ .gate = gate };
     return 0;
 }
@@ -50,6 +50,7 @@ static void lock_queue(csk_cond_t *cond) {
 }
 
 uint32_t csk_cond_waiting(csk_cond_t *cond) {
+    if (cond->gate == NULL) return 0;
     lock_queue(cond);
     uint32_t waiting = csk_load(&cond->waiting, CSK_RELAXED);
     csk_queue_unlock(&cond->gate->queue_lock);
@@ -122,7 +123,7 @@ static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
 /* `told` is NULL where nobody is told of waits. */
 static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns, csk_told_wait_t *told) {
     csk_gate_t *gate = cond->gate;
-    if (!csk_is_rank(rank)) return EINVAL;
+    if (gate == NULL || !csk_is_rank(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
     csk_mutex_prepare(gate); /* it is held: if its form is undecided, it is a mutex's */
     uint64_t self = csk_gate_holder(gate);
