@@ -212,6 +212,23 @@ static void a_circle_of_three_is_found_whatever_its_order(void) {
     check_reports(1, "grey -> cyan -> pink -> grey");
 }
 
+/* white -> lime is reversed; what goes through lime -> white is not told. Without white -> lime it is. */
+static void a_circle_through_a_reversed_pair_is_told_once_its_first_order_is_gone(void) {
+    for (int is_gone = 0; is_gone < 2; is_gone++) {
+        static csk_gate_t gates[2][3];
+        csk_gate_t *white = &gates[is_gone][0], *lime = &gates[is_gone][1], *teal = &gates[is_gone][2];
+        CHECK_STATUS(csk_name(white, is_gone ? "white 2" : "white"), 0);
+        CHECK_STATUS(csk_name(lime, is_gone ? "lime 2" : "lime"), 0);
+        CHECK_STATUS(csk_name(teal, is_gone ? "teal 2" : "teal"), 0);
+        if (!is_gone) within(white, lime);
+        within(lime, white);
+        check_reports(is_gone ? 0 : 1, is_gone ? NULL : "lime -> white -> lime");
+        within(white, teal);
+        within(teal, lime);
+        check_reports(is_gone ? 1 : 0, is_gone ? "teal 2 -> lime 2 -> white 2 -> teal 2" : NULL);
+    }
+}
+
 static void what_is_tried_begins_no_order_but_what_is_entered_inside_does(void) {
     static csk_gate_t a, b;
     within(&a, &b);
@@ -709,6 +726,7 @@ TEST_MAIN(TEST(a_child_checks_too), TEST(a_circle_that_was_half_kept_at_a_fork_i
           TEST(beyond_the_addresses_that_have_room_nothing_is_checked), TEST(both_stacks_are_printed),
           TEST(a_name_that_is_just_being_written_is_shown_whole), TEST(a_circle_of_two_is_found_for_each_pair_of_kinds),
           TEST(a_circle_of_three_is_found_whatever_its_order),
+          TEST(a_circle_through_a_reversed_pair_is_told_once_its_first_order_is_gone),
           TEST(what_is_tried_begins_no_order_but_what_is_entered_inside_does),
           TEST(what_is_left_in_another_order_is_left), TEST(levels_and_ignored_objects),
           TEST(an_object_that_begins_anew_is_of_another_class), TEST(told_objects_that_begin_anew_are_of_another_class),

@@ -4,7 +4,8 @@ import CSyncKernel
 ///
 /// While it is on, each thread has a list of the locks that it holds. Once some thread has taken B inside of A, and the
 /// same thread or another one takes A inside of B, threads that do both at once could wait for each other for ever.
-/// That is reported to ``SyncDiagnostics`` (`lockOrder`), once for each such circle, before the thread waits. So a test
+/// That is reported to ``SyncDiagnostics`` (`lockOrder`), once for each such circle, before the thread waits. A further
+/// circle that goes through the reversed pair is found by a run in which the pair's first order is gone. So a test
 /// that runs on one thread finds it:
 ///
 /// ```swift

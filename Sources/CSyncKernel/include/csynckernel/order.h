@@ -4,7 +4,9 @@
  * checker keeps that B was taken inside of A. If A was ever taken inside of B, directly or by way of others, then
  * threads that do both at once can wait for each other for ever. That is reported (CSK_EVENT_LOCK_ORDER) the first time
  * that the second order is seen, in whatever thread, before it waits. So a run with a single thread is enough. The
- * report names the circle, and csk_order_print shows where each of its steps was taken first.
+ * report names the circle, and csk_order_print shows where each of its steps was taken first. The order that closed it
+ * leads nowhere from then on: a further circle that goes through this reversed pair is not reported, until a run in
+ * which the pair's first order is gone.
  *
  *     csk_order_start();                                       or CSK_LOCK_ORDER=1 in the environment
  *     ... csynckernel: locks are taken in a circle: sessions -> users -> sessions; csk_order_print shows where
