@@ -24,6 +24,21 @@ struct SyncInspectorTests {
         return seen
     }
 
+    /// It used to show one of each.
+    @Test(arguments: [0, -1, Int.min])
+    func aLimitOfZeroShowsNoneAndCountsThem(limit: Int) throws {
+        let semaphore = PrioritySemaphore(value: 0)
+        let waiter = Thread { try? semaphore.wait() }
+        var snapshot: SyncSnapshot!
+        waitUntil {
+            snapshot = SyncInspector.snapshot(limit: limit)
+            return snapshot.leftOutCount >= 1
+        }
+        #expect(snapshot.objects.isEmpty && snapshot.workers.isEmpty)
+        try semaphore.signal()
+        waiter.join()
+    }
+
     @Test
     func aMutexShowsItsHolderAndItsWaitersInOrder() async throws {
         let mutex = PriorityMutex(0, name: "a mutex in the view")
