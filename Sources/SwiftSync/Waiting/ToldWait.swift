@@ -40,6 +40,17 @@ struct ToldWait {
         unsafe csk_task_wait_begin(memory)
     }
 
+    /// The task with that name is about to be suspended, in a wait that the kernel shows itself. The name lasts until
+    /// ``end(_:)``.
+    init(_ task: UInt64, named name: UnsafePointer<CChar>) {
+        var told = unsafe csk_task_wait_t()
+        unsafe told.task = task
+        unsafe told.task_name = name
+        memory = .allocate(capacity: 1)
+        unsafe memory.initialize(to: told)
+        unsafe csk_task_wait_begin(memory)
+    }
+
     /// The task goes on.
     func end(_ status: Int32) {
         unsafe csk_task_wait_end(memory, status)

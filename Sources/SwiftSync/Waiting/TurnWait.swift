@@ -16,11 +16,16 @@ import CSyncKernel
 /// Only the library's own code runs on the way in, on whichever thread enqueues, and on the way out. There is one
 /// exception: an executor may run what it is given inside of its `enqueue`. The rest of its task then begins before the
 /// worker goes on.
+@safe
 class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// It is written before the wait is registered. The party that resolves the wait owns it.
     private var job: UnownedJob?
     /// Why the wait could not be registered. Only the thread that enqueues uses it.
     private var refusal: Int32 = 0
+    /// The name of the task that waits, where somebody is told of waits. Only the task writes it, before it waits.
+    @safe private var taskName: UnsafePointer<CChar>?
+    /// The wait as the kernel is told of it. It is written before the task is parked, and then belongs to the task.
+    private var told: ToldWait?
     private let deadline: Int64
     /// Only the task uses the timer, except that the thread that enqueues starts it.
     private let timer: TaskWaitTimer?
@@ -45,6 +50,8 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// executor.
     final func run(isCancellable: Bool, _ body: () -> Void) async -> Int32 {
         defer { timer?.stop() }
+        // Here, since the task runs: while it is being suspended it is not the current one.
+        if csk_task_waits_are_told() { taskName = unsafe RuntimeFacts.nameOfTask() }
         if !isCancellable { return await runInTurn(body) }
         return await withTaskCancellationHandler {
             await runInTurn(body)
@@ -62,6 +69,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         // The loop is for a runtime that sees no reason to switch to another executor.
         while outcome == nil { await Task.yield() }
         let status = unsafe outcome.unsafelyUnwrapped
+        told.take()?.end(status)
         if status == 0 {
             body()
             leave()
@@ -94,9 +102,13 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         self.job = UnownedJob(job)
         // The job's task keeps the object alive, but the task may end meanwhile.
         let reference = unsafe Unmanaged.passRetained(self)
-        let isWatched = csk_deadlock_is_watching()
-        if isWatched { csk_deadlock_suspend(UInt64(RuntimeFacts.addressOfTask(of: self.job))) }
-        defer { if isWatched { csk_deadlock_suspend(0) } }
+        let isTold = csk_task_waits_are_told()
+        if isTold {
+            let task = UInt64(RuntimeFacts.addressOfTask(of: self.job))
+            if let taskName { told = unsafe ToldWait(task, named: taskName) }
+            csk_deadlock_suspend(task)
+        }
+        defer { if isTold { csk_deadlock_suspend(0) } }
         park {
             // A wait that has to be given up is not registered first: if nobody is before it, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0

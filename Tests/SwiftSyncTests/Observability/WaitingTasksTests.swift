@@ -55,6 +55,65 @@ struct WaitingTasksTests {
         }
     }
 
+    /// They used to be nameless, and without an address unless the deadlock watch was on.
+    @Test(arguments: [false, true])
+    func tasksThatWaitForTheirTurnInsideOfTheKernelAreNamedWhetherOrNotTheWatchIsOn(isWatching: Bool) async throws {
+        if isWatching { try DeadlockWatch.start() }
+        defer { if isWatching { DeadlockWatch.stop() } }
+        try await listingTasks {
+            let lock = ReadWriteLock(0, name: "view: read-write")
+            let coordinator = ReadWriteCoordinator(name: "view: coordinator")
+            let inside = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
+            let hold: @Sendable () -> Void = {
+                try! inside.signal()
+                try! leave.wait()
+            }
+            let holders = [
+                Thread { lock.withWriteLock { _ in hold() } }, Thread { coordinator.blockingWrite(hold) },
+            ]
+            for _ in holders { try await inside.wait() }
+            let tasks = [
+                Task(name: "a reader") { try await lock.suspending.withReadLock { _ in } },
+                Task(name: "a writer") { try await lock.suspending.withWriteLock { $0 += 1 } },
+                Task(name: "a coordinated one") { try await coordinator.suspending.read {} },
+            ]
+            for (name, waiters) in [
+                ("view: read-write", ["a reader", "a writer"]), ("view: coordinator", ["a coordinated one"]),
+            ] {
+                let seen = try await seen(name, waiting: waiters.count)
+                #expect(Set(seen.waiters.map(\.taskName)) == Set(waiters), "\(name)")
+                #expect(seen.waiters.allSatisfy { $0.taskAddress != nil && $0.thread == nil }, "\(name)")
+            }
+            for _ in holders { try leave.signal() }
+            for holder in holders { holder.join() }
+            for task in tasks { try await task.value }
+            for name in ["view: read-write", "view: coordinator"] { #expect(Self.object(name) == nil) }
+        }
+    }
+
+    /// A wait that was told of, and is given up, is gone from the lists.
+    @Test
+    func aTaskThatGivesUpItsTurnIsNamedNoMore() async throws {
+        try await listingTasks {
+            let lock = ReadWriteLock(0, name: "view: given up")
+            let inside = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
+            let holder = Thread {
+                lock.withWriteLock { _ in
+                    try! inside.signal()
+                    try! leave.wait()
+                }
+            }
+            try await inside.wait()
+            let task = Task(name: "impatient") { try await lock.suspending.withReadLock { _ in } }
+            _ = try await seen("view: given up", waiting: 1)
+            task.cancel()
+            await #expect(throws: ReadWriteError.cancelled) { try await task.value }
+            #expect(!SyncInspector.text().contains("impatient"))
+            try leave.signal()
+            holder.join()
+        }
+    }
+
     @Test
     func aQueueWithoutANameIsShownByItsPlace() async throws {
         try await listingTasks {
