@@ -1,11 +1,12 @@
-#if DEBUG
+#if DEBUG || SWIFTSYNC_TEST_STEPS
 import Synchronization
 #endif
 
 /// A place between two instructions. A test may stop the thread that reaches it, and let others go first.
 ///
 /// A call names the place: its type, and what is about to happen. In release builds it is nothing, and no name is left
-/// in the binary, which `scripts/test-steps` checks. In debug builds it costs one load when no test listens.
+/// in the binary, which `scripts/test-steps` checks. In debug builds, and in the optimized build of the tests, which
+/// `scripts/test-swift` makes with `SWIFTSYNC_TEST_STEPS`, it costs one load when no test listens.
 ///
 /// - Parameters:
 ///   - name: the name by which tests know the step.
@@ -13,12 +14,12 @@ import Synchronization
 ///     grants.
 @inlinable @inline(__always)
 func testStep(_ name: StaticString, _ subject: @autoclosure () -> AnyObject? = nil) {
-    #if DEBUG
+    #if DEBUG || SWIFTSYNC_TEST_STEPS
     if TestSteps.isListening { TestSteps.reach(name, subject()) }
     #endif
 }
 
-#if DEBUG
+#if DEBUG || SWIFTSYNC_TEST_STEPS
 /// The listeners at the steps.
 @usableFromInline
 enum TestSteps {

@@ -86,7 +86,6 @@ extension RefusalLines {
         #expect(lines.line(for: .refusedWhenFull, "x", now: 4) == .first)
     }
 
-    #if DEBUG
     /// The thread that counts a refusal has the slot's mutex, and is not in the child.
     @Test func aChildOfForkReportsThoughAnotherThreadWasReporting() async {
         await #expect(processExitsWith: .success) {
@@ -119,5 +118,4 @@ extension RefusalLines {
             thread.join()
         }
     }
-    #endif
 }
