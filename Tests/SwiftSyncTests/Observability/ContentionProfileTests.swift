@@ -58,7 +58,7 @@ private enum Place {
     private static let calls = Atomic(0)
 }
 
-@Suite(.endsInTime, .serialized)
+@Suite(.endsInTime, .serialized, .countsAlone)
 struct ContentionProfileTests {
     /// The profile of what `body` does, at that threshold.
     private func profile(_ threshold: Duration, _ body: () async throws -> Void) async throws -> ContentionProfile {

@@ -157,7 +157,7 @@ struct StandstillViewTests {
         }
     }
 
-    @Test
+    @Test(.countsAlone)
     func tasksOfATaskQueueAreCounted() async throws {
         try SyncMetrics.start()
         try ContentionProfile.start(threshold: .microseconds(1))

@@ -237,7 +237,7 @@ struct WaitingTasksTests {
     }
     private static let last = Shared(0)
 
-    @Test
+    @Test(.countsAlone)
     func waitsOfTasksAreCountedByName() async throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
@@ -259,7 +259,7 @@ struct WaitingTasksTests {
         try await countsWaitsAtAWorkQueue()
     }
 
-    @Test
+    @Test(.countsAlone)
     func waitsOfTasksAreInTheProfileWithTheStackOfTheSuspension() async throws {
         try ContentionProfile.start(threshold: .microseconds(1))
         try await waits(at: FIFOQueue(name: "profile: fifo"))

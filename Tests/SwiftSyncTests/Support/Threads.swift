@@ -1,3 +1,4 @@
+import CSyncKernel
 import Glibc
 
 /// A thread of the operating system that runs one closure.
@@ -40,6 +41,7 @@ enum Threads {
         threads.forEach { $0.join() }
     }
 
-    /// Identifies the calling thread.
-    static var current: UInt { UInt(pthread_self()) }
+    /// Identifies the calling thread. glibc declares `pthread_self` as constant, so optimized code may take the thread
+    /// from before an `await` for that after it.
+    static var current: UInt { UInt(csk_self()) }
 }
