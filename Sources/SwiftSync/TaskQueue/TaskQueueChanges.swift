@@ -1,11 +1,6 @@
+import CSyncKernel
 import Dispatch
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Delivers the changes of a queue to its observers, in order.
 ///
@@ -73,8 +68,9 @@ final class TaskQueueChanges: @unchecked Sendable {
     @safe @exclusivity(unchecked) private var last: Batch?
     @safe @exclusivity(unchecked) private var waitingCount = 0
     @safe @exclusivity(unchecked) private var isDelivering = false
-    /// The thread that delivers; nil while the next deliverer has yet to begin.
-    @safe @exclusivity(unchecked) private var deliverer: pthread_t?
+    /// The thread that delivers; nil while the next deliverer has yet to begin. It comes from `csk_self`:
+    /// `pthread_self` is declared as constant, so the optimized code of a task may keep its result over an `await`.
+    @safe @exclusivity(unchecked) private var deliverer: UInt64?
     /// The number of batches that the deliverer has taken.
     @safe @exclusivity(unchecked) private var takenCount = 0
     @safe @exclusivity(unchecked) private var firstWaiter: Waiter?
@@ -117,7 +113,7 @@ final class TaskQueueChanges: @unchecked Sendable {
 
     /// True if a push on this thread has to wait. It is read under the lock.
     private var isBehind: Bool {
-        isDelivering && (waitingCount > Self.capacity || takenCount >= Self.turn) && deliverer != pthread_self()
+        isDelivering && (waitingCount > Self.capacity || takenCount >= Self.turn) && deliverer != csk_self()
     }
 
     /// Does what is left to do for the call, without the lock.
@@ -171,7 +167,7 @@ final class TaskQueueChanges: @unchecked Sendable {
     private func next(_ isFirst: Bool) -> Batch? {
         recorder.lock()
         if isFirst {
-            deliverer = pthread_self()
+            deliverer = csk_self()
             takenCount = 0
         }
         var answered = answerWaiters()
