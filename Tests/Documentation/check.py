@@ -241,7 +241,7 @@ func expect(_ condition: @autoclosure () throws -> Bool, file: StaticString = #f
 
 def build_swift(samples):
     """Builds all samples into one program, which runs the one whose number it is given, and those of TOP_LEVEL into one
-    each. The folder of the programs, or None."""
+    each. They are optimized, as users' programs are. The folder of the programs, or None."""
     folder = BUILD / "package"
     sources = folder / "Sources"
     files = {f"Samples/Sample{index}.swift": swift_file(index, sample) for index, sample in enumerate(samples)}
@@ -261,13 +261,13 @@ def build_swift(samples):
         write_if_changed(sources / name, text)
     for stale in set(sources.glob("*/*.swift")) - {sources / name for name in files}:
         stale.unlink()
-    command = ["swift", "build", "--package-path", str(folder), "--scratch-path", str(BUILD / "swift")]
+    command = ["swift", "build", "-c", "release", "--package-path", str(folder), "--scratch-path", str(BUILD / "swift")]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         print_faults(done.stdout)
         fail("error: the Swift samples do not build")
         return None
-    return BUILD / "swift/debug"
+    return BUILD / "swift/release"
 
 
 def build_kernel():
