@@ -109,7 +109,8 @@ class Checker:
             kept = []
             for parameter in symbol.get("functionSignature", {}).get("parameters", []):
                 text = "".join(part["spelling"] for part in parameter["declarationFragments"])
-                if may_keep(text.split(":", 1)[-1].replace("isolated ", "").replace("(any Actor)?", ""), generic, aliases):
+                kind = text.split(":", 1)[-1].replace("isolated ", "").replace("(any Actor)?", "")
+                if may_keep(kind, generic, aliases):
                     kept.append(parameter["name"])
             if kept:
                 usr = symbol["identifier"]["precise"].replace("s:", "$s", 1)
@@ -128,7 +129,8 @@ class Checker:
         wrong, table = [], read_table("keeps-nothing.txt")
         used = set()
         for usr, title, declaration in required:
-            matching = [index for index, (pattern, _) in enumerate(table) if re.search(pattern, f"{title} {declaration}")]
+            matching = [index for index, (pattern, _) in enumerate(table)
+                        if re.search(pattern, f"{title} {declaration}")]
             used.update(matching)
             if usr not in called and not matching:
                 wrong.append(f"{title}: no probe calls it; write one in Tests/Lifetimes/calls.txt, or say in "
@@ -213,10 +215,19 @@ def kept_closures(signature):
             if "@callee_guaranteed" in part.split(" for <")[0] and "@noescape" not in part}
 
 
+def lines_of(name):
+    """The lines of a table with their numbers. A line that begins with spaces goes on with the one before it."""
+    lines = []
+    for number, line in enumerate(open(os.path.join(HERE, name)), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if line.startswith(" "):
+            lines[-1] = (lines[-1][0], lines[-1][1] + " " + text)
+        else:
+            lines.append((number, text))
+    return lines
+
+
 def read_table(name):
-    table = []
-    for line in open(os.path.join(HERE, name)):
-        line = line.rstrip("\n")
-        if line.strip() and not line.startswith("#"):
-            table.append(tuple(line.split(" ~ ", 1)))
-    return table
+    return [tuple(line.split(" ~ ", 1)) for _, line in lines_of(name)]

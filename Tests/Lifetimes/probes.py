@@ -4,7 +4,7 @@ them. See scripts/lifetimes.
 """
 import argparse, os, re, subprocess, sys, time
 
-from check import Checker
+from check import Checker, lines_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -57,10 +57,7 @@ class Probe:
 
 def read():
     probes, family = [], None
-    for number, line in enumerate(open(os.path.join(HERE, "calls.txt")), 1):
-        line = line.strip()
-        if not line or line.startswith("#"):
-            continue
+    for number, line in lines_of("calls.txt"):
         if line.startswith("=="):
             family = line[2:].strip()
             continue

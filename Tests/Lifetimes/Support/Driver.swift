@@ -42,8 +42,10 @@ private func look(_ memory: UnsafeMutableRawPointer) {}
 let rounds = 3
 
 @inline(never)
-private func run<H: Held>(_ type: H.Type, _ tally: Tally, _ body: @escaping (H, Tally) async throws -> Void,
-                          now: ((H, Tally) throws -> Void)?) -> String? {
+private func run<H: Held>(
+    _ type: H.Type, _ tally: Tally, _ body: @escaping (H, Tally) async throws -> Void,
+    now: ((H, Tally) throws -> Void)?
+) -> String? {
     let latch = Latch()
     nonisolated(unsafe) let held = H(latch)
     nonisolated(unsafe) let body = body
