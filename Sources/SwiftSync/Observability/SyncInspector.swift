@@ -42,8 +42,8 @@ public enum SyncInspector {
     /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread does the same,
     /// and takes some microseconds for each object and each waiter. It allocates memory.
     ///
-    /// - Parameter limit: how many waiters, objects and workers it shows of each at most; what is left out is counted. Zero or
-    ///   less shows none.
+    /// - Parameter limit: how many waiters, objects and workers it shows of each at most; what is left out is counted.
+    ///   Zero or less shows none.
     public static func snapshot(limit: Int = 4096) -> SyncSnapshot {
         SyncSnapshot(limit: max(0, min(limit, 1 << 20)))
     }

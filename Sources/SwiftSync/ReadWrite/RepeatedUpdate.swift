@@ -23,8 +23,8 @@ class AnyRepeatedUpdate {
     /// How many there are in the process, or were in the parent at a fork.
     private static let count = Atomic(0)
 
-    /// The thread's key for the innermost one. Its value is not retained: the object is alive until ``end()``. Where the
-    /// process has no key left, nothing is noticed.
+    /// The thread's key for the innermost one. Its value is not retained: the object is alive until ``end()``. Where
+    /// the process has no key left, nothing is noticed.
     private static let slot: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil

@@ -1,7 +1,7 @@
 extension RuntimeFacts {
-    /// Checks what can be checked without a task, when the first object with a gate is made. If one is false the program
-    /// stops with its name, before anything relies on it. `RuntimeFactsTests` checks the rest too, with one test for
-    /// each.
+    /// Checks what can be checked without a task, when the first object with a gate is made. If one is false the
+    /// program stops with its name, before anything relies on it. `RuntimeFactsTests` checks the rest too, with one
+    /// test for each.
     static let areChecked: Void = {
         for (fact, holds) in checks where !holds {
             fatalError("SwiftSync: this Swift is not the one that it was written for: \(fact)")

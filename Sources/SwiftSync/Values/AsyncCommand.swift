@@ -81,7 +81,8 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     }
 }
 
-/// A command whose body captures nothing: the value and the user's closures stand here, in one allocation with the rest.
+/// A command whose body captures nothing: the value and the user's closures stand here, in one allocation with the
+/// rest.
 ///
 /// Nothing but the body calls the closures. It is made where the type of the value is known, and so it needs no look-up
 /// of the type, which an overridden method of a generic class would need.

@@ -13,7 +13,7 @@ import Synchronization
 /// ends.
 ///
 /// The closure is released once it will not run any more: after its run, after the last run of periodic work, when the
-/// work is cancelled or refused. So an object may keep the work that it stands in the closure of. Work whose time never
+/// work is cancelled or refused. A queue that was shut down refuses it when its time comes. So an object may keep the work that it stands in the closure of. Work whose time never
 /// comes is kept by this object alone: without a ``cancel()`` its closure is released with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
@@ -37,8 +37,8 @@ public class DelayedWork: @unchecked Sendable {
 ///
 /// - The function that the kernel calls, at its only call (`once`) or at the call that says that no other follows
 ///   (`again` with a status). Until then `again` only calls the closure.
-/// - The thread whose `csk_delayed_cancel` returns 0: the kernel calls no function any more. With EBUSY it calls `again`
-///   once more, which then owns the closure.
+/// - The thread whose `csk_delayed_cancel` returns 0: the kernel calls no function any more. With EBUSY it calls
+///   `again` once more, which then owns the closure.
 /// - The thread that starts the work, where the kernel refuses to.
 ///
 /// Work whose time never comes has no such reference: the thread that clears `waitsForEver` owns the closure. The

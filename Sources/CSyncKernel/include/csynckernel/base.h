@@ -65,9 +65,9 @@ static inline void *csk_thread_pointer(void) {
 #define CSK_THREAD_POINTER() __builtin_thread_pointer()
 #endif
 
-/* Keeps what a section did before the store that ends it. The store's release order keeps memory accesses there. Swift's
- * optimizer moves a retain too, which to it is no memory access: behind plain and atomic stores, and not behind this. A
- * value that leaves the section would else be retained when another thread may have released it. It costs nothing. */
+/* Keeps what a section did before the store that ends it. The store's release order keeps memory accesses there. To
+ * Swift's optimizer a retain is no memory access: it moves one behind plain and atomic stores, and not behind this.
+ * Else a value that leaves the section would be retained when another thread may have released it. It costs nothing. */
 #define CSK_SECTION_ENDS() __asm__ volatile("" ::: "memory")
 
 #if !defined(__LP64__)

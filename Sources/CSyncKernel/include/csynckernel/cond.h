@@ -22,9 +22,9 @@
  * it returns EINVAL, nobody waits there, and it may be signalled and destroyed.
  *
  * A status is 0 or one of these. EPERM: the calling thread does not hold the gate. EINVAL: a rank that csk_rank does
- * not give, or no gate. ETIMEDOUT: nobody had signalled by the deadline; this is never early, and the gate is held all the same. A
- * deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and is NOT
- * held.
+ * not give, or no gate. ETIMEDOUT: nobody had signalled by the deadline; this is never early, and the gate is held all
+ * the same. A deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and
+ * is NOT held.
  *
  * Leaving the gate may run functions of asynchronous waiters, and so may a signal. On a thread that waits they find one
  * that stands in a queue (csk_gate_call_later).
