@@ -13,8 +13,9 @@ import Synchronization
 /// ends.
 ///
 /// The closure is released once it will not run any more: after its run, after the last run of periodic work, when the
-/// work is cancelled or refused. A queue that was shut down refuses it when its time comes. So an object may keep the work that it stands in the closure of. Work whose time never
-/// comes is kept by this object alone: without a ``cancel()`` its closure is released with it.
+/// work is cancelled or refused. A queue that was shut down refuses it when its time comes. So an object may keep the
+/// work that it stands in the closure of. Work whose time never comes is kept by this object alone: without a
+/// ``cancel()`` its closure is released with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
