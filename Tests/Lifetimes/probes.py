@@ -5,6 +5,7 @@ them. See scripts/lifetimes.
 import argparse, os, re, subprocess, sys, time
 
 from check import Checker, lines_of
+from mutants import run_mutants
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -168,8 +169,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--mutants", nargs="*")
     options = parser.parse_args()
     folder = os.path.abspath(options.folder)
+    if options.mutants is not None:
+        return 1 if run_mutants(folder, write, build, run, options.mutants) else 0
     failed = False
     for kind in BUILDS if options.all else ["O"]:
         began = time.monotonic()
