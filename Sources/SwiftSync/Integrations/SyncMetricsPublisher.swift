@@ -56,12 +56,19 @@ public final class SyncMetricsPublisher: Sendable {
     }
 
     private let factory: any MetricsFactory
+    /// How long a service of it waits between two calls of ``publish()``.
+    public let interval: Duration
     private let published = Mutex(Published())
 
     /// A publisher for a factory. It never blocks.
     ///
-    /// - Parameter factory: makes the counters; that of the process by default, as it is at this call.
-    public init(factory: any MetricsFactory = MetricsSystem.factory) { self.factory = factory }
+    /// - Parameters:
+    ///   - factory: makes the counters; that of the process by default, as it is at this call.
+    ///   - interval: how long it waits between two calls of ``publish()`` as a service of swift-service-lifecycle.
+    public init(factory: any MetricsFactory = MetricsSystem.factory, interval: Duration = .seconds(10)) {
+        self.factory = factory
+        self.interval = interval
+    }
 
     /// Passes on what was counted since the call before, or at all. It may be called from any thread. It waits for
     /// another call of it, and is as slow as the backend; it is O(n log n) for n names.

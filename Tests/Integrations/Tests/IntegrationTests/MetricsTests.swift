@@ -1,7 +1,9 @@
 import CoreMetrics
 import Dispatch
 import Glibc
+import Logging
 import MetricsTestKit
+import ServiceLifecycle
 import SwiftSync
 import Testing
 
@@ -33,6 +35,43 @@ struct MetricsTests {
         #expect(nanoseconds == [totals[0], totals[1] - totals[0]])
         let longest = try backend.expectMeter("swiftsync_longest_wait_seconds", dimensions).values
         #expect(longest.count >= 2 && longest.prefix(2) == counted.map { $0.longest / .seconds(1) }[...])
+    }
+
+    /// Waits for a permit that never comes once the publisher has begun, and returns what was passed on of that.
+    private func waitsPassedOn(
+        name: String = #function, by run: (SyncMetricsPublisher, () throws -> Void) async throws -> Void
+    ) async throws -> [Int64] {
+        try SyncMetrics.start()
+        defer { SyncMetrics.stop() }
+        let backend = TestMetrics(), semaphore = PrioritySemaphore(value: 0, name: name)
+        try await run(SyncMetricsPublisher(factory: backend, interval: .seconds(3600))) {
+            // It publishes at once.
+            while backend.counters.isEmpty { sched_yield() }
+            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        }
+        let dimensions = [("kind", "semaphore"), ("name", name), ("outcome", "timed_out")]
+        return try backend.expectCounter("swiftsync_waits", dimensions).values
+    }
+
+    @Test func aServiceEndsWithItsGroupWithoutAnErrorAndPassesOnTheRest() async throws {
+        let passedOn = try await waitsPassedOn { publisher, wait in
+            let group = ServiceGroup(services: [publisher], logger: Logger(label: "test"))
+            async let ended: Void = group.run()
+            try wait()
+            await group.triggerGracefulShutdown()
+            try await ended
+        }
+        #expect(passedOn == [1])
+    }
+
+    @Test func aServiceThatIsCancelledEndsWithoutAnErrorAndPassesOnTheRest() async throws {
+        let passedOn = try await waitsPassedOn { publisher, wait in
+            let running = Task { await publisher.run() }
+            try wait()
+            running.cancel()
+            await running.value
+        }
+        #expect(passedOn == [1])
     }
 
     @Test func howLongWorksWaitedAndRanIsPassedOn() throws {
