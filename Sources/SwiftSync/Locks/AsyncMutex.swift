@@ -96,7 +96,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ) async throws -> sending Result {
         if Task.isCancelled { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
-        if unsafe !csk_sem_take_fast(address, 1) {
+        if unsafe !withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
             try await enterSlowly(priority, limit, task, isolation: isolation)
         }
         unsafe csk_sem_set_holder(address, UInt64(task))
@@ -113,7 +113,8 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         isolation: isolated (any Actor)? = #isolation,
         _ body: (inout sending Value) async throws -> sending Result
     ) async rethrows -> sending Result? {
-        guard unsafe csk_sem_trywait(address, CommandPriority(Task.currentPriority).rawValue, 1) == 0 else {
+        let priority = CommandPriority(Task.currentPriority)
+        guard unsafe withSemaphore({ unsafe csk_sem_trywait($0, priority.rawValue, 1) }) == 0 else {
             return nil
         }
         unsafe csk_sem_set_holder(address, UInt64(RuntimeFacts.addressOfTask()))
@@ -134,10 +135,19 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 
+    /// Calls `body` with the semaphore, which is a part of this object, and keeps the object until it has returned.
+    @inlinable
+    @inline(__always)
+    func withSemaphore<Result>(_ body: (UnsafeMutablePointer<csk_sem_t>) -> Result) -> Result {
+        withExtendedLifetime(self) { unsafe body(address) }
+    }
+
     @inlinable
     func leave() {
-        unsafe csk_sem_set_holder(address, 0)
-        _ = unsafe csk_sem_signal(address, 1)
+        unsafe withSemaphore {
+            unsafe csk_sem_set_holder($0, 0)
+            _ = unsafe csk_sem_signal($0, 1)
+        }
     }
 
     /// The number of tasks that waited at some instant during the call. It is meant for statistics.

@@ -109,6 +109,11 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     @inlinable
     func hash(_ key: Key) -> UInt64 { hashing.hash(key) ?? UInt64(bitPattern: Int64(key.hashValue)) }
 
+    /// Ends a read section in which the table is used. The end of the box frees the table, so the box lasts until here.
+    @inlinable
+    @inline(__always)
+    func endReading() { withExtendedLifetime(self) { _ = csk_rcu_read_unlock() } }
+
     /// Returns the entry with the key. The caller must be inside a read section. Keys are compared here rather than in
     /// the kernel, where the key has no type.
     @inlinable
@@ -141,7 +146,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         csk_rcu_read_lock()
         let found = unsafe insert(entry, hash: hash(Entry.pair(entry).pointee.key))
         let value = unsafe found.map { unsafe Entry.pair($0).pointee.value }
-        csk_rcu_read_unlock()
+        endReading()
         if value != nil { unsafe Entry.destroy(entry) } // nobody has seen it
         return value
     }
@@ -167,14 +172,14 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
             result = try body(&value)
             unsafe entry = Entry.make(key, value)
         } catch {
-            csk_rcu_read_unlock()
+            endReading()
             throw error
         }
         let isKept =
             if let found = unsafe found { unsafe replace(found, with: entry) } else {
                 unsafe insert(entry, hash: hash(key)) == nil
             }
-        csk_rcu_read_unlock()
+        endReading()
         guard isKept else {
             unsafe Entry.destroy(entry) // nobody has seen it
             return nil
@@ -227,7 +232,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         var place = unsafe find(key)
         // Another thread may take out what was found, and a third may insert it anew.
         while let found = unsafe place, unsafe csk_rcu_map_remove_entry(map, found) != 0 { unsafe place = find(key) }
-        csk_rcu_read_unlock()
+        endReading()
         return unsafe retire(place)
     }
 

@@ -49,7 +49,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         csk_rcu_read_lock()
-        defer { csk_rcu_read_unlock() }
+        defer { box.endReading() }
         guard let place = unsafe box.find(key) else { return nil }
         return unsafe try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
     }
@@ -127,7 +127,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
     public func removeAll() { box.removeAll() }
 
     /// The number of keys at some instant. While others write, it may be off by the writes in progress. It is O(1).
-    public var count: Int { unsafe Int(csk_rcu_map_count(box.map)) }
+    public var count: Int { withExtendedLifetime(box) { unsafe Int(csk_rcu_map_count(box.map)) } }
 
     /// True if there is no key; see ``count``.
     public var isEmpty: Bool { count == 0 }
@@ -143,7 +143,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         _ body: (borrowing Key, borrowing Value) throws(Failure) -> Void
     ) throws(Failure) {
         csk_rcu_read_lock()
-        defer { csk_rcu_read_unlock() }
+        defer { box.endReading() }
         var cursor = unsafe csk_rcu_map_cursor_t()
         var place = unsafe csk_rcu_map_first(box.map, &cursor)
         while let found = unsafe place {

@@ -69,6 +69,13 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         unsafe placed.deallocate()
     }
 
+    /// Calls `body` with the kernel's queue, and keeps this object, whose end frees the queue, until it has returned.
+    @inlinable
+    @inline(__always)
+    func withQueue<Result>(_ body: (UnsafeMutablePointer<csk_pqueue_t>) -> Result) -> Result {
+        withExtendedLifetime(self) { unsafe body(queue) }
+    }
+
     // MARK: Putting elements in
 
     /// Adds an element. In a full queue it waits for room, and ignores `withDeadline`.
@@ -83,7 +90,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @discardableResult
     public func push(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = unsafe csk_pqueue_push(queue, item.link, priority.rawValue)
+        let status = unsafe withQueue { unsafe csk_pqueue_push($0, item.link, priority.rawValue) }
         if status == 0 { return true }
         item.destroy()
         reportRefusal(status)
@@ -98,7 +105,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = unsafe csk_pqueue_trypush(queue, item.link, priority.rawValue)
+        let status = unsafe withQueue { unsafe csk_pqueue_trypush($0, item.link, priority.rawValue) }
         if status == 0 { return true }
         item.destroy()
         if status != EAGAIN { reportRefusal(status) }
@@ -122,7 +129,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         _ element: sending Element, _ priority: CommandPriority, within limit: TimeLimit
     ) throws(BlockingPriorityQueueError) {
         let item = Item.make(element)
-        let status = unsafe limit.push(item.link, priority.rawValue, to: queue)
+        let status = unsafe withQueue { unsafe limit.push(item.link, priority.rawValue, to: $0) }
         if status == 0 { return }
         item.destroy()
         throw BlockingPriorityQueueError(status: status)
@@ -137,7 +144,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func pop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        return unsafe csk_pqueue_pop(queue, &link) == 0 ? Item(link!).take() : nil
+        return unsafe withQueue { unsafe csk_pqueue_pop($0, &link) } == 0 ? Item(link!).take() : nil
     }
 
     /// Takes the first element in order. It waits for one for at most `timeout`. A timeout of zero or less tries once.
@@ -153,7 +160,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     func pop(within limit: TimeLimit) throws(BlockingPriorityQueueError) -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        let status = unsafe limit.pop(&link, from: queue)
+        let status = unsafe withQueue { unsafe limit.pop(&link, from: $0) }
         if status == ETIMEDOUT { throw .timedOut }
         return unsafe status == 0 ? Item(link!).take() : nil
     }
@@ -165,7 +172,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func tryPop() -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        return unsafe csk_pqueue_trypop(queue, &link) == 0 ? Item(link!).take() : nil
+        return unsafe withQueue { unsafe csk_pqueue_trypop($0, &link) } == 0 ? Item(link!).take() : nil
     }
 
     /// Takes out everything that is inside, in order, and admits those who wait for room. It never waits.
@@ -173,7 +180,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func drain() -> sending [Element] {
         var elements: [Element] = []
-        unsafe Item.forEach(in: queue) { elements.append($0) }
+        unsafe withQueue { unsafe Item.forEach(in: $0) { elements.append($0) } }
         return elements
     }
 
