@@ -15,13 +15,8 @@ struct SwiftSyncStore: BlockingStore {
 extension PriorityMutex {
     func withLock<R: Sendable>(_ urgency: Urgency, _ body: (inout Value) -> R) -> R {
         switch urgency {
-        case .command:
-            return withLock { body(&$0) }
-        case .sweep:
-            guard let result = withLock(priority: .lowest, { body(&$0) }) else {
-                preconditionFailure("without a timeout, the lock is always taken in the end")
-            }
-            return result
+        case .command: withLock { body(&$0) }
+        case .sweep: withLock(priority: .lowest) { body(&$0) }
         }
     }
 }
