@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <chrono>
 #include <semaphore>
 
 #include "csynckernel/csynckernel.h"
@@ -48,7 +49,10 @@ struct Standard {
     static constexpr auto name = "std::counting_semaphore";
     std::counting_semaphore<> sem;
     explicit Standard(unsigned permits) : sem(permits) {}
-    void wait() { sem.acquire(); }
+    /* `acquire` of libstdc++ 12 can lose a wake, and then sleeps for ever. This looks again. */
+    void wait() {
+        while (!sem.try_acquire_for(std::chrono::milliseconds(100))) {}
+    }
     void wait_urgently() { wait(); }
     void signal() { sem.release(); }
 };
