@@ -251,6 +251,19 @@ import Logging
 // MARK: SyncDiagnostics+Logger check
 SyncDiagnostics.setLogger(nil)
 
+// MARK: SyncMetricsPublisher+Service setup
+import Logging
+import ServiceLifecycle
+
+struct Server: Service {
+    func run() async throws { try await gracefulShutdown() }
+}
+let server = Server(), logger = Logger(label: "server")
+// MARK: SyncMetricsPublisher+Service check
+let running = Task { try await group.run() }
+await group.triggerGracefulShutdown()
+try await running.value
+
 // MARK: SyncMetricsPublisher check
 publishing.cancel()
 _ = await publishing.result
