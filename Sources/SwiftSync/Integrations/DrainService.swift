@@ -29,14 +29,14 @@ public struct DrainService: Service {
         let giveUp: @Sendable () async -> Void
     }
 
-    private let timeout: Duration
+    private let timeout: TimeLimit
     private var steps: [Step] = []
 
     /// A service without anything to drain yet.
     ///
     /// - Parameter timeout: how long all of it may take together, from the begin of the shutdown on. Zero or less
     ///   gives up at once what has not ended. More than 292 years count as that.
-    public init(timeout: Duration) {
+    public init(timeout: TimeLimit) {
         self.timeout = min(max(timeout, .zero), .nanoseconds(Int64.max))
     }
 
@@ -46,7 +46,7 @@ public struct DrainService: Service {
             queue.label,
             { instant in
                 queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(until: instant) }
+                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
             },
             giveUp: { queue.shutdown(cancelsPending: true) })
     }
@@ -57,7 +57,7 @@ public struct DrainService: Service {
             queue.name,
             { instant in
                 queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(until: instant) }
+                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
             },
             giveUp: { queue.shutdown() })
     }
@@ -68,7 +68,7 @@ public struct DrainService: Service {
             queue.name,
             { instant in
                 queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(until: instant) }
+                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
             },
             giveUp: { queue.shutdown() })
     }
@@ -78,7 +78,7 @@ public struct DrainService: Service {
         adding(
             pool.name,
             { instant in
-                let isComplete = await pool.shutdown(until: instant).isComplete
+                let isComplete = await pool.shutdown(timeout: .until(instant)).isComplete
                 if !isComplete { try Task.checkCancellation() }
                 return isComplete
             },

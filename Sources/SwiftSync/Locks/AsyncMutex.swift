@@ -80,24 +80,13 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     /// long as it takes, or until the deadline of `withDeadline`. A timeout is never early, and does not end a section.
     @inlinable
     public func withLock<Result>(
-        priority: CommandPriority? = nil, timeout: Duration? = nil,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (inout sending Value) async throws -> sending Result
-    ) async throws -> sending Result {
-        try await withLock(within: .timeout(timeout), priority, isolation: isolation, body)
-    }
-
-    @inlinable
-    @inline(__always)
-    @discardableResult
-    func withLock<Result>(
-        within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never,
         _ body: (inout sending Value) async throws -> sending Result
     ) async throws -> sending Result {
         if Task.isCancelled { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
         if unsafe !withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
-            try await enterSlowly(priority, limit, task, isolation: isolation)
+            try await enterSlowly(priority, timeout, task)
         }
         unsafe csk_sem_set_holder(address, UInt64(task))
         defer { leave() }
@@ -110,7 +99,6 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     /// task.
     @inlinable
     public func withLockIfAvailable<Result>(
-        isolation: isolated (any Actor)? = #isolation,
         _ body: (inout sending Value) async throws -> sending Result
     ) async rethrows -> sending Result? {
         let priority = CommandPriority(Task.currentPriority)
@@ -124,14 +112,13 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     @usableFromInline
     func enterSlowly(
-        _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt, isolation: isolated (any Actor)?
+        _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt
     ) async throws(AsyncMutexError) {
         // Nobody else writes the address of this task.
         if unsafe csk_sem_holder(address) == UInt64(task) { throw .wouldDeadlock }
         let priority = priority ?? CommandPriority(Task.currentPriority)
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline(),
-            isolation: isolation)
+            1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 

@@ -61,7 +61,7 @@ public struct CriticalSection: @unchecked Sendable {
     /// once. It never times out early. What `closure` throws is rethrown.
     @inlinable
     public func execute(timeout: Duration, _ closure: () throws -> Void) rethrows -> Bool {
-        try execute(within: .timeout(timeout), closure)
+        try execute(timeout: .after(timeout), closure)
     }
 
     /// The same with a timeout in seconds. `.infinity` waits for ever. NaN gives false without running the closure, and
@@ -69,7 +69,7 @@ public struct CriticalSection: @unchecked Sendable {
     @inlinable
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }
-        return try execute(within: .seconds(seconds), closure)
+        return try execute(timeout: TimeLimit.seconds(seconds), closure)
     }
 
     /// The earlier name of ``execute(timeout:_:)-(Double,_)``.
@@ -78,10 +78,12 @@ public struct CriticalSection: @unchecked Sendable {
         try execute(timeout: seconds, closure)
     }
 
+    /// The same with a ``TimeLimit``, which may be an instant: `execute(timeout: .until(.now + .seconds(1)))`.
+    @_disfavoredOverload
     @inlinable
     @inline(__always)
-    func execute(within limit: TimeLimit, _ closure: () throws -> Void) rethrows -> Bool {
-        guard enter(limit) else { return false }
+    public func execute(timeout: TimeLimit, _ closure: () throws -> Void) rethrows -> Bool {
+        guard enter(timeout) else { return false }
         defer { unsafe box.withGate { unsafe csk_gate_unlock_recursive($0) } }
         try closure()
         return true

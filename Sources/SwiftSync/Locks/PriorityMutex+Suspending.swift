@@ -36,44 +36,10 @@ extension PriorityMutex where Value: ~Copyable {
         /// runs, nothing ends it but its own code. What `body` throws is rethrown, and leaves the mutex free.
         @inlinable
         public func withLock<Result: ~Copyable>(
-            priority: CommandPriority? = nil, timeout: Duration? = nil,
-            isolation: isolated (any Actor)? = #isolation,
+            priority: CommandPriority? = nil, timeout: TimeLimit = .never,
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
-            try await withLock(within: .timeout(timeout), priority, isolation: isolation, body)
-        }
-
-        /// Runs `body` with the value, for which it waits no longer than until `deadline`.
-        ///
-        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
-        /// wait may end that much later. All else is as in the form with a timeout.
-        @inlinable
-        public func withLock<Result: ~Copyable>(
-            priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
-            isolation: isolated (any Actor)? = #isolation,
-            _ body: (inout sending Value) throws -> sending Result
-        ) async throws -> sending Result {
-            try await withLock(within: .continuous(deadline), priority, isolation: isolation, body)
-        }
-
-        /// Does the same for an instant of the clock that the kernel uses, which is exact.
-        @inlinable
-        @_disfavoredOverload
-        public func withLock<Result: ~Copyable>(
-            priority: CommandPriority? = nil, until deadline: SuspendingClock.Instant,
-            isolation: isolated (any Actor)? = #isolation,
-            _ body: (inout sending Value) throws -> sending Result
-        ) async throws -> sending Result {
-            try await withLock(within: .suspending(deadline), priority, isolation: isolation, body)
-        }
-
-        @inlinable
-        @inline(__always)
-        func withLock<Result: ~Copyable>(
-            within limit: TimeLimit, _ priority: CommandPriority?, isolation: isolated (any Actor)?,
-            _ body: (inout sending Value) throws -> sending Result
-        ) async throws -> sending Result {
-            if try !enterFast() { try await enterSlowly(priority, limit, isolation: isolation) }
+            if try !enterFast() { try await enterSlowly(priority, timeout) }
             defer { leave() }
             return try body(&box.value.pointee)
         }
@@ -97,22 +63,22 @@ extension PriorityMutex where Value: ~Copyable {
         /// every call on the way has the caller's isolation.
         @usableFromInline
         func enterSlowly(
-            _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
+            _ priority: CommandPriority?, _ limit: TimeLimit
         ) async throws(PriorityMutexError) {
             try await enterSlowly(
-                priority ?? CommandPriority(Task.currentPriority), deadline: limit.deadline(), isolation: isolation)
+                priority ?? CommandPriority(Task.currentPriority), deadline: limit.deadline())
         }
 
         func enterSlowly(
-            _ priority: CommandPriority, deadline: Int64, isolation: isolated (any Actor)?
+            _ priority: CommandPriority, deadline: Int64
         ) async throws(PriorityMutexError) {
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
                 if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority.rawValue) }) != 0 { throw .timedOut }
                 if mayStay() { return }
             }
-            let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: isolation).acquire(
-                rank: CommandRank.of(priority), deadline: deadline, isolation: isolation)
+            let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
+                rank: CommandRank.of(priority), deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }
         }
 

@@ -22,46 +22,12 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     @inlinable
     public func withLock<Result: ~Copyable>(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority? = nil, timeout: Duration? = nil,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (inout sending Value) throws -> sending Result
-    ) async throws -> sending Result {
-        try await withLock(when: predicate, within: .timeout(timeout), priority, isolation: isolation, body)
-    }
-
-    /// Does the same until `deadline`. A deadline that is not ahead tries once.
-    @inlinable
-    public func withLock<Result: ~Copyable>(
-        when predicate: @escaping @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority? = nil, until deadline: ContinuousClock.Instant,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (inout sending Value) throws -> sending Result
-    ) async throws -> sending Result {
-        try await withLock(when: predicate, within: .continuous(deadline), priority, isolation: isolation, body)
-    }
-
-    /// Does the same for an instant of the clock that the kernel uses, which is exact.
-    @inlinable
-    @_disfavoredOverload
-    public func withLock<Result: ~Copyable>(
-        when predicate: @escaping @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority? = nil, until deadline: SuspendingClock.Instant,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (inout sending Value) throws -> sending Result
-    ) async throws -> sending Result {
-        try await withLock(when: predicate, within: .suspending(deadline), priority, isolation: isolation, body)
-    }
-
-    @inlinable
-    @inline(__always)
-    func withLock<Result: ~Copyable>(
-        when predicate: @escaping @Sendable (borrowing Value) -> Bool, within limit: TimeLimit,
-        _ priority: CommandPriority?, isolation: isolated (any Actor)?,
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never,
         _ body: (inout sending Value) throws -> sending Result
     ) async throws -> sending Result {
         let isInside = try enterFast()
         if !isInside || !predicate(box.value.pointee) {
-            try await enterSlowly(when: predicate, priority, limit, isInside: isInside, isolation: isolation)
+            try await enterSlowly(when: predicate, priority, timeout, isInside: isInside)
         }
         defer { leave() }
         return try body(&box.value.pointee)
@@ -72,19 +38,19 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     @usableFromInline
     func enterSlowly(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?,
-        _ limit: TimeLimit, isInside: Bool, isolation: isolated (any Actor)?
+        _ limit: TimeLimit, isInside: Bool
     ) async throws(PriorityMutexError) {
         let priority = priority ?? CommandPriority(Task.currentPriority), deadline = limit.deadline()
-        if !isInside { try await enterSlowly(priority, deadline: deadline, isolation: isolation) }
+        if !isInside { try await enterSlowly(priority, deadline: deadline) }
         while !predicate(box.value.pointee) {
             if deadline == Deadline.passed {
                 leave()
                 throw .timedOut
             }
             let wait = unsafe SuspendedCondition(
-                box.gate, of: box, rank: CommandRank.of(priority), isolation: isolation
+                box.gate, of: box, rank: CommandRank.of(priority), isolation: #isolation
             ) { [box] in predicate(box.value.pointee) }
-            let status = await wait.acquireWhenTrue(deadline: deadline, isolation: isolation)
+            let status = await wait.acquireWhenTrue(deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }
         }
     }

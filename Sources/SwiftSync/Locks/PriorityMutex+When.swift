@@ -51,42 +51,10 @@ extension PriorityMutex where Value: ~Copyable {
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
         priority: CommandPriority = .normal,
-        timeout: Duration,
+        timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        try withLock(when: predicate, within: .timeout(timeout), priority, body)
-    }
-
-    /// Does the same until `deadline`. A deadline that is not ahead tries once.
-    @inlinable
-    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority = .normal,
-        until deadline: ContinuousClock.Instant,
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        try withLock(when: predicate, within: .continuous(deadline), priority, body)
-    }
-
-    /// Does the same for an instant of the clock that the kernel uses, which is exact.
-    @inlinable
-    @_disfavoredOverload
-    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority = .normal,
-        until deadline: SuspendingClock.Instant,
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        try withLock(when: predicate, within: .suspending(deadline), priority, body)
-    }
-
-    @inlinable
-    @inline(__always)
-    borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        when predicate: @Sendable (borrowing Value) -> Bool, within limit: TimeLimit, _ priority: CommandPriority,
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        if !enterFast(when: predicate), !enterSlowly(when: predicate, priority, limit) { return nil }
+        if !enterFast(when: predicate), !enterSlowly(when: predicate, priority, timeout) { return nil }
         defer { box.leave() }
         return try body(&box.value.pointee)
     }

@@ -108,19 +108,10 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority = .normal,
-        timeout: Duration,
+        timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-        try withLock(within: .timeout(timeout), priority, body)
-    }
-
-    @inlinable
-    @inline(__always)
-    borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        within limit: TimeLimit, _ priority: CommandPriority,
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result? {
-        if !box.enterFast(), !enterSlowly(priority, limit) { return nil }
+        if !box.enterFast(), !enterSlowly(priority, timeout) { return nil }
         defer { box.leave() }
         return try body(&box.value.pointee)
     }

@@ -156,16 +156,10 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
     ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
     public func enqueueWaitingForRoom(
-        timeout: Duration? = nil, _ work: @escaping @Sendable (isolated ActorType) async -> Void
-    ) async throws(OrderedQueueError) {
-        try await enqueueWaitingForRoom(within: .timeout(timeout), work)
-    }
-
-    func enqueueWaitingForRoom(
-        within limit: TimeLimit, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+        timeout: TimeLimit = .never, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        try await storage.submitWaitingForRoom(Self.erased(work), until: limit.deadline())
+        try await storage.submitWaitingForRoom(Self.erased(work), until: timeout.deadline())
     }
 
     // MARK: - Work that the caller waits for
@@ -193,7 +187,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   deadline of `withDeadline`, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
     {
-        try await runInTurn(.none, work)
+        try await runInTurn(.never, work)
     }
 
     /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work
@@ -205,9 +199,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
     public func enqueueAndWait<T: Sendable>(
-        timeout: Duration, _ work: @Sendable (isolated ActorType) async throws -> T
+        timeout: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
-        try await runInTurn(.timeout(timeout), work)
+        try await runInTurn(timeout, work)
     }
 
     /// The way to the actor is a wait too, so the limit is read in any case.
@@ -260,12 +254,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// - Parameter timeout: how long to wait; with nil, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
-    public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
-        try await drain(within: .timeout(timeout))
-    }
-
-    func drain(within limit: TimeLimit) async throws(OrderedQueueError) {
-        try await storage.drain(until: limit.deadline())
+    public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
+        try await storage.drain(until: timeout.deadline())
     }
 
     /// Shuts the queue down: from now on it refuses work that nobody waits for, and calls that can throw. Accepted work

@@ -146,16 +146,10 @@ public final class FIFOQueue: Sendable {
     ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room;
     ///   and ``OrderedQueueError/wouldDeadlock`` if it is called in work of this queue and would have to wait.
     public func enqueueWaitingForRoom(
-        timeout: Duration? = nil, _ work: @escaping @Sendable () async -> Void
-    ) async throws(OrderedQueueError) {
-        try await enqueueWaitingForRoom(within: .timeout(timeout), work)
-    }
-
-    func enqueueWaitingForRoom(
-        within limit: TimeLimit, _ work: @escaping @Sendable () async -> Void
+        timeout: TimeLimit = .never, _ work: @escaping @Sendable () async -> Void
     ) async throws(OrderedQueueError) {
         if Task.isCancelled { throw .cancelled }
-        try await storage.submitWaitingForRoom(work, until: limit.deadline())
+        try await storage.submitWaitingForRoom(work, until: timeout.deadline())
     }
 
     // MARK: - Work that the caller waits for
@@ -169,7 +163,7 @@ public final class FIFOQueue: Sendable {
     /// with a message.
     ///
     /// If nothing is before it, the call neither suspends nor changes the task.
-    public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async -> T) async -> T {
+    public func enqueueAndWait<T>(_ work: () async -> T) async -> T {
         if OrderedActivation.isInside(storage) {
             OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait")
         }
@@ -186,21 +180,20 @@ public final class FIFOQueue: Sendable {
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
     ///   deadline of `withDeadline`, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
-    public func enqueueAndWait<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
-        try await runInTurn(.none, work)
+    public func enqueueAndWait<T>(_ work: () async throws -> T) async throws -> T {
+        try await runInTurn(.never, work)
     }
 
     /// Does the same with a limit of time: the task gives its turn up if the turn has not come after `timeout`. Work
     /// that has begun is not interrupted.
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
-    public func enqueueAndWait<T: Sendable>(timeout: Duration, _ work: @Sendable () async throws -> T) async throws -> T
-    {
-        try await runInTurn(.timeout(timeout), work)
+    public func enqueueAndWait<T>(timeout: TimeLimit, _ work: () async throws -> T) async throws -> T {
+        try await runInTurn(timeout, work)
     }
 
     @inline(__always)
-    func runInTurn<T: Sendable>(_ limit: TimeLimit, _ work: @Sendable () async throws -> T) async throws -> T {
+    func runInTurn<T>(_ limit: TimeLimit, _ work: () async throws -> T) async throws -> T {
         let piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: limit.deadline())
         nonisolated(unsafe) var result: T?
@@ -225,7 +218,7 @@ public final class FIFOQueue: Sendable {
     /// Does the same for work that runs on `actor`, with a limit of time: the task gives its turn up if the turn has
     /// not come after `timeout`.
     public func enqueueAndWait<ActorType: Actor, T: Sendable>(
-        on actor: ActorType, timeout: Duration, _ work: @Sendable (isolated ActorType) async throws -> T
+        on actor: ActorType, timeout: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
         try await enqueueAndWait(timeout: timeout) { try await work(actor) }
     }
@@ -238,12 +231,8 @@ public final class FIFOQueue: Sendable {
     /// - Parameter timeout: how long to wait; with nil, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
-    public func drain(timeout: Duration? = nil) async throws(OrderedQueueError) {
-        try await drain(within: .timeout(timeout))
-    }
-
-    func drain(within limit: TimeLimit) async throws(OrderedQueueError) {
-        try await storage.takeTurn(.end, until: limit.deadline())
+    public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
+        try await storage.takeTurn(.end, until: timeout.deadline())
         storage.passTurnOn()
     }
 

@@ -102,7 +102,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     // MARK: - Having the turn
 
-    /// Runs `body` in the calling task, which has the turn, and passes the turn on.
+    /// Runs `body` in the calling task and where that runs, in its turn, and passes the turn on.
     @inline(__always)
     func runInTurn(_ piece: RecordedPiece?, _ body: () async throws -> Void) async rethrows {
         piece?.begin()
@@ -110,7 +110,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
             piece?.end()
             passTurnOn()
         }
-        try await activation.run(isolation: nil, body)
+        try await activation.run(isolation: #isolation, body)
     }
 
     /// Gives the turn to the next in order: to a task if the next entry is its place, or to a pump if it is work. A

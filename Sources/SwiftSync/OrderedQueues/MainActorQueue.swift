@@ -40,7 +40,7 @@ extension ActorQueue where ActorType == MainActor {
     ///
     /// It throws what the form with a parameter of ``ActorQueue`` throws.
     public func enqueueWaitingForRoom(
-        timeout: Duration? = nil, _ work: @escaping @MainActor () async -> Void
+        timeout: TimeLimit = .never, _ work: @escaping @MainActor () async -> Void
     ) async throws(OrderedQueueError) {
         try await enqueueWaitingForRoom(timeout: timeout) { _ in await work() }
     }
@@ -65,7 +65,7 @@ extension ActorQueue where ActorType == MainActor {
     /// call throws ``OrderedQueueError/timedOut``. A task whose turn has come while the main actor runs something else
     /// gets the error once the main actor is free.
     public func enqueueAndWait<T: Sendable>(
-        timeout: Duration, _ work: @MainActor () async throws -> T
+        timeout: TimeLimit, _ work: @MainActor () async throws -> T
     ) async throws -> T {
         try await enqueueAndWait(timeout: timeout) { _ in try await work() }
     }

@@ -39,6 +39,8 @@ final class OrderedActivation: @unchecked Sendable {
     func run(isolation: isolated (any Actor)?, _ body: () async throws -> Void) async rethrows {
         outer = unsafe Self.enclosing.map(Unmanaged.passUnretained)
         try await Self.$current.withValue(self) {
+            // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+            _ = isolation
             unsafe home.store(UInt(bitPattern: Self.address), ordering: .relaxed)
             defer { home.store(0, ordering: .relaxed) }
             try await body()

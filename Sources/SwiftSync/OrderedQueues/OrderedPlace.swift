@@ -33,7 +33,7 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final var isGivenUp: Bool { outcome ?? 0 != 0 }
 
     /// Waits for the grant by `object`. Cancellation does not end the wait.
-    final func waitForGrant(at object: (any WaitedObject)?, isolation: isolated (any Actor)? = #isolation) async {
+    final func waitForGrant(at object: (any WaitedObject)?) async {
         if outcome == nil { _ = await wait(isCancellable: false, at: object) }
     }
 
@@ -56,7 +56,7 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     ///
     /// - Returns: nil, or why the place was given up.
     final func waitForGrant(
-        until deadline: Int64, at object: any WaitedObject, isolation: isolated (any Actor)? = #isolation
+        until deadline: Int64, at object: any WaitedObject
     ) async -> OrderedQueueError? {
         if isGranted { return nil }
         if deadline == Deadline.passed { resolve(ETIMEDOUT) }

@@ -98,7 +98,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject,
     /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives
     /// back the room of the place.
     func waitForGrant(
-        of place: OrderedPlace, until deadline: Int64, isolation: isolated (any Actor)? = #isolation
+        of place: OrderedPlace, until deadline: Int64
     ) async throws(OrderedQueueError) {
         if place.isGranted { return }
         guard let error = await place.waitForGrant(until: deadline, at: self) else { return }

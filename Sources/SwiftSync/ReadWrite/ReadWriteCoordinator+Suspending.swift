@@ -20,9 +20,9 @@ extension ReadWriteCoordinator {
         /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``, in
         ///   which case `body` has not run; and what `body` throws.
         public func read<R: Sendable>(
-            timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
+            timeout: TimeLimit = .never, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: false, .timeout(timeout), body)
+            try await run(write: false, timeout, body)
         }
 
         /// Runs `body` alone, and returns what it returns.
@@ -31,18 +31,19 @@ extension ReadWriteCoordinator {
         ///   which case `body` has not run; and what `body` throws.
         @discardableResult
         public func write<R: Sendable>(
-            timeout: Duration? = nil, _ body: @escaping @Sendable () throws -> R
+            timeout: TimeLimit = .never, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: true, .timeout(timeout), body)
+            try await run(write: true, timeout, body)
         }
 
         /// Waits until everything that was submitted before has run.
         ///
         /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``.
-        public func drain(timeout: Duration? = nil) async throws {
+        public func drain(timeout: TimeLimit = .never) async throws {
             try await write(timeout: timeout) {}
         }
 
+        @concurrent
         func run<R: Sendable>(
             write: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {

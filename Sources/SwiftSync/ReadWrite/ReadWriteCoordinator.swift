@@ -81,14 +81,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
     @inlinable
-    public func read<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        try read(within: .timeout(timeout), body)
-    }
-
-    @inlinable
-    @inline(__always)
-    func read<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
-        let status = unsafe box.withLock { unsafe limit.read($0) }
+    public func read<R>(timeout: TimeLimit, _ body: () throws -> R) throws -> R {
+        let status = unsafe box.withLock { unsafe timeout.read($0) }
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body()
@@ -147,14 +141,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
     @inlinable
-    public func blockingWrite<R>(timeout: Duration?, _ body: () throws -> R) throws -> R {
-        try blockingWrite(within: .timeout(timeout), body)
-    }
-
-    @inlinable
-    @inline(__always)
-    func blockingWrite<R>(within limit: TimeLimit, _ body: () throws -> R) throws -> R {
-        let status = unsafe box.withLock { unsafe limit.write($0) }
+    public func blockingWrite<R>(timeout: TimeLimit, _ body: () throws -> R) throws -> R {
+        let status = unsafe box.withLock { unsafe timeout.write($0) }
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body()
@@ -174,12 +162,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
     /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. A nil `timeout` means no
     /// limit but that of `withDeadline`. It never times out early.
-    public func drain(timeout: Duration?) throws(ReadWriteError) {
-        try drain(within: .timeout(timeout))
-    }
-
-    func drain(within limit: TimeLimit) throws(ReadWriteError) {
-        let status = unsafe box.withLock { unsafe limit.write($0) }
+    public func drain(timeout: TimeLimit) throws(ReadWriteError) {
+        let status = unsafe box.withLock { unsafe timeout.write($0) }
         if status != 0 { throw ReadWriteError(status: status) }
         unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
     }

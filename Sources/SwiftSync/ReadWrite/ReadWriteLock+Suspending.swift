@@ -32,32 +32,14 @@ extension ReadWriteLock where Value: ~Copyable {
         /// then. Once it runs, nothing ends it but its own code. What `body` throws is rethrown.
         @inlinable
         public func withReadLock<Result: Sendable>(
-            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
+            timeout: TimeLimit = .never,
             _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            try await withReadLock(within: .timeout(timeout), isolation: isolation, body)
-        }
-
-        /// Runs `body` with the value, for which it waits no longer than until `deadline`.
-        ///
-        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
-        /// wait may end that much later. All else is as in the form with a timeout.
-        @inlinable
-        public func withReadLock<Result: Sendable>(
-            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
-            _ body: @Sendable (borrowing Value) throws -> Result
-        ) async throws -> Result {
-            try await withReadLock(within: .continuous(deadline), isolation: isolation, body)
-        }
-
-        /// Does the same for an instant of the clock that the kernel uses, which is exact.
-        @inlinable
-        @_disfavoredOverload
-        public func withReadLock<Result: Sendable>(
-            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
-            _ body: @Sendable (borrowing Value) throws -> Result
-        ) async throws -> Result {
-            try await withReadLock(within: .suspending(deadline), isolation: isolation, body)
+            guard try enters({ unsafe box.withLock({ unsafe csk_rwlock_tryrdlock($0) }) }) else {
+                return try await readInTurn(timeout, body)
+            }
+            defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
+            return try body(box.value.pointee)
         }
 
         /// Runs `body` with the value while nobody else reads or writes it, and returns what it returns.
@@ -67,55 +49,10 @@ extension ReadWriteLock where Value: ~Copyable {
         /// the bias, can't be cancelled any more, while its timeout counts still.
         @inlinable
         public func withWriteLock<Result: Sendable>(
-            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
-            _ body: @Sendable (inout Value) throws -> Result
-        ) async throws -> Result {
-            try await withWriteLock(within: .timeout(timeout), isolation: isolation, body)
-        }
-
-        /// Runs `body` with the value while nobody else reads or writes it, for which it waits no longer than until
-        /// `deadline`.
-        ///
-        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
-        /// wait may end that much later. All else is as in the form with a timeout.
-        @inlinable
-        public func withWriteLock<Result: Sendable>(
-            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation,
-            _ body: @Sendable (inout Value) throws -> Result
-        ) async throws -> Result {
-            try await withWriteLock(within: .continuous(deadline), isolation: isolation, body)
-        }
-
-        /// Does the same for an instant of the clock that the kernel uses, which is exact.
-        @inlinable
-        @_disfavoredOverload
-        public func withWriteLock<Result: Sendable>(
-            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation,
-            _ body: @Sendable (inout Value) throws -> Result
-        ) async throws -> Result {
-            try await withWriteLock(within: .suspending(deadline), isolation: isolation, body)
-        }
-
-        @inlinable
-        @inline(__always)
-        func withReadLock<Result: Sendable>(
-            within limit: TimeLimit, isolation: isolated (any Actor)?,
-            _ body: @Sendable (borrowing Value) throws -> Result
-        ) async throws -> Result {
-            guard try enters({ unsafe box.withLock({ unsafe csk_rwlock_tryrdlock($0) }) }) else {
-                return try await readInTurn(limit, body)
-            }
-            defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
-            return try body(box.value.pointee)
-        }
-
-        @inlinable
-        @inline(__always)
-        func withWriteLock<Result: Sendable>(
-            within limit: TimeLimit, isolation: isolated (any Actor)?, _ body: @Sendable (inout Value) throws -> Result
+            timeout: TimeLimit = .never, _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
             guard try enters({ unsafe box.withLock({ unsafe csk_rwlock_trywrlock($0) }) }) else {
-                return try await writeInTurn(limit, body)
+                return try await writeInTurn(timeout, body)
             }
             defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
             return try body(&box.value.pointee)
@@ -127,6 +64,7 @@ extension ReadWriteLock where Value: ~Copyable {
             return trying() == 0
         }
 
+        @concurrent
         @usableFromInline
         func readInTurn<Result: Sendable>(
             _ limit: TimeLimit, _ body: @Sendable (borrowing Value) throws -> Result
@@ -134,6 +72,7 @@ extension ReadWriteLock where Value: ~Copyable {
             try await run(write: false, limit.deadline()) { try body(box.value.pointee) }
         }
 
+        @concurrent
         @usableFromInline
         func writeInTurn<Result: Sendable>(
             _ limit: TimeLimit, _ body: @Sendable (inout Value) throws -> Result
@@ -141,6 +80,7 @@ extension ReadWriteLock where Value: ~Copyable {
             try await run(write: true, limit.deadline()) { try body(&box.value.pointee) }
         }
 
+        @concurrent
         private func run<R: Sendable>(
             write: Bool, _ deadline: Int64, _ body: @Sendable () throws -> R
         ) async throws -> R {

@@ -96,18 +96,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     /// It blocks the thread while it waits. Inside a write of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
-        timeout: Duration,
+        timeout: TimeLimit,
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try withReadLock(within: .timeout(timeout), body)
-    }
-
-    @inlinable
-    @inline(__always)
-    borrowing func withReadLock<Result: ~Copyable, Failure: Error>(
-        within limit: TimeLimit, _ body: (borrowing Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        let status = unsafe box.withLock { unsafe limit.read($0) }
+        let status = unsafe box.withLock { unsafe timeout.read($0) }
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withReadLock")
@@ -148,18 +140,10 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     /// It blocks the thread while it waits. Inside a section of the same thread it stops the program with a message.
     @inlinable
     public borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
-        timeout: Duration,
+        timeout: TimeLimit,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try withWriteLock(within: .timeout(timeout), body)
-    }
-
-    @inlinable
-    @inline(__always)
-    borrowing func withWriteLock<Result: ~Copyable, Failure: Error>(
-        within limit: TimeLimit, _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        let status = unsafe box.withLock { unsafe limit.write($0) }
+        let status = unsafe box.withLock { unsafe timeout.write($0) }
         if status != 0 {
             if status == ETIMEDOUT { return nil }
             stop(status, "withWriteLock")
@@ -214,17 +198,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         ///   this reader; and what `body` throws. After `wouldDeadlock` leave the section, and write.
         @inlinable
         public borrowing func callAsFunction<Result: ~Copyable>(
-            timeout: Duration? = nil, _ body: (inout Value) throws -> Result
+            timeout: TimeLimit = .never, _ body: (inout Value) throws -> Result
         ) throws -> Result {
-            try upgrade(within: .timeout(timeout), body)
-        }
-
-        @inlinable
-        @inline(__always)
-        borrowing func upgrade<Result: ~Copyable>(
-            within limit: TimeLimit, _ body: (inout Value) throws -> Result
-        ) throws -> Result {
-            let status = unsafe box.withLock { unsafe limit.upgrade($0) }
+            let status = unsafe box.withLock { unsafe timeout.upgrade($0) }
             if status != 0 { throw ReadWriteError(status: status) }
             defer { unsafe box.withLock { unsafe csk_rwlock_downgrade($0) } }
             return try body(&box.value.pointee)
@@ -272,7 +248,7 @@ extension ReadWriteLock {
     public borrowing func withUpgradableReadLock<Result: ~Copyable>(
         _ body: (borrowing Value, borrowing Upgrade) throws -> Result
     ) throws -> Result {
-        let status = unsafe box.withLock { unsafe TimeLimit.none.read($0) }
+        let status = unsafe box.withLock { unsafe TimeLimit.never.read($0) }
         if status != 0 { throw ReadWriteError(status: status) }
         defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         // This copy holds its own reference to whatever the value refers to.

@@ -122,17 +122,9 @@ extension Snapshot where Value: Copyable {
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable>(
-        timeout: Duration, _ body: (inout Value) -> Result
+        timeout: TimeLimit, _ body: (inout Value) -> Result
     ) throws(SnapshotError) -> Result {
-        try update(within: .timeout(timeout), body)
-    }
-
-    @inlinable
-    @inline(__always)
-    func update<Result: ~Copyable>(
-        within limit: TimeLimit, _ body: (inout Value) -> Result
-    ) throws(SnapshotError) -> Result {
-        try box.beginUpdate(limit)
+        try box.beginUpdate(timeout)
         return publish(body)
     }
 

@@ -12,8 +12,8 @@ extension ResourcePool {
     /// - Returns: what is left, with the names of those who hold resources.
     @discardableResult
     public func shutdown(
-        timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
+        timeout: TimeLimit = .never
     ) async -> ResourcePoolReport {
-        await core.shutdown(within: .timeout(timeout), isolation: isolation)
+        await core.shutdown(within: timeout)
     }
 }

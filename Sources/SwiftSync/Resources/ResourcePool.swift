@@ -102,30 +102,10 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// `withDeadline` bounds the wait too, and what the factory waits for, but not `close`.
     @inlinable
     public func withResource<Result>(
-        priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
-        isolation: isolated (any Actor)? = #isolation, _ body: (Resource) async throws -> sending Result
-    ) async throws -> sending Result {
-        try await use(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
-    }
-
-    /// Does the same, with a lease, by which the body can say that the resource is broken.
-    @inlinable
-    public func withResource<Result>(
-        priority: CommandPriority? = nil, timeout: Duration? = nil, file: StaticString = #fileID, line: UInt = #line,
-        isolation: isolated (any Actor)? = #isolation,
-        _ body: (Resource, ResourceLease) async throws -> sending Result
-    ) async throws -> sending Result {
-        try await useByLease(within: .timeout(timeout), priority, file, line, isolation: isolation, body)
-    }
-
-    @inlinable
-    @inline(__always)
-    func use<Result>(
-        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
-        isolation: isolated (any Actor)?, _ body: (Resource) async throws -> sending Result
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line, _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
         var taken = try core.take(priority, file, line)
-        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        if taken == nil { taken = try await core.acquire(within: timeout, priority, file, line) }
         let pooled = unsafe taken.unsafelyUnwrapped
         do {
             let result = try await body(Self.resource(of: pooled))
@@ -137,14 +117,14 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         }
     }
 
+    /// Does the same, with a lease, by which the body can say that the resource is broken.
     @inlinable
-    @inline(__always)
-    func useByLease<Result>(
-        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
-        isolation: isolated (any Actor)?, _ body: (Resource, ResourceLease) async throws -> sending Result
+    public func withResource<Result>(
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,
+        _ body: (Resource, ResourceLease) async throws -> sending Result
     ) async throws -> sending Result {
         var taken = try core.take(priority, file, line)
-        if taken == nil { taken = try await core.acquire(within: limit, priority, file, line, isolation: isolation) }
+        if taken == nil { taken = try await core.acquire(within: timeout, priority, file, line) }
         let pooled = unsafe taken.unsafelyUnwrapped, lease = ResourceLease()
         do {
             let result = try await body(Self.resource(of: pooled), lease)

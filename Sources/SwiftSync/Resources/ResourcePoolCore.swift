@@ -57,10 +57,9 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     /// Begins the use of a resource, once there is one.
     @usableFromInline
     func acquire(
-        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt,
-        isolation: isolated (any Actor)?
+        within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
     ) async throws -> PooledResource {
-        try await acquire(request(priority, file, line), limit, isolation: isolation)
+        try await acquire(request(priority, file, line), limit)
     }
 
     /// Ends a use.
@@ -79,31 +78,31 @@ final class ResourcePoolCore: WaitedObject, Sendable {
 
     /// Begins the use of a resource that is there, or has one made.
     private func acquire(
-        _ request: ResourceRequest, _ limit: TimeLimit, isolation: isolated (any Actor)?
+        _ request: ResourceRequest, _ limit: TimeLimit
     ) async throws -> PooledResource {
         var deadline = SharedDeadline(limit)
         let turn: ResourceTurn
         if let atOnce = state.withLock({ $0.enter(request) }) {
             turn = atOnce
         } else {
-            turn = try await wait(for: request, until: deadline(), isolation: isolation)
+            turn = try await wait(for: request, until: deadline())
         }
         switch turn {
         case .use(let resource): return resource
-        case .place: return try await make(for: request, until: deadline(), isolation: isolation)
+        case .place: return try await make(for: request, until: deadline())
         case .refusal: throw ResourcePoolError.shutDown
         }
     }
 
     /// Waits until its turn has come.
     private func wait(
-        for request: ResourceRequest, until deadline: Int64, isolation: isolated (any Actor)?
+        for request: ResourceRequest, until deadline: Int64
     ) async throws(ResourcePoolError) -> ResourceTurn {
         // Who only tries stands in no queue.
         if deadline == Deadline.passed { throw .timedOut }
         let wait = ResourceWait(request)
         if let turn = state.withLock({ $0.enter(orQueue: wait) }) { return turn }
-        let status = await wait.wait(until: deadline, at: self, isolation: isolation)
+        let status = await wait.wait(until: deadline, at: self)
         if status == 0 { return wait.turn! }
         state.withLock { $0.leave(wait) }
         throw ResourcePoolError(status: status)
@@ -112,7 +111,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     /// Calls the factory in a task of its own, and waits for what it makes. The caller has a place, and has none after
     /// an error.
     private func make(
-        for request: ResourceRequest, until deadline: Int64, isolation: isolated (any Actor)?
+        for request: ResourceRequest, until deadline: Int64
     ) async throws -> PooledResource {
         let making = ResourceMaking(request)
         if deadline == Deadline.passed || !state.withLock({ $0.begin(making) }) {
@@ -124,7 +123,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
             do { made = .success(try await factory()) } catch { made = .failure(error) }
             perform(state.withLock { $0.finish(making, made, at: csk_now()) })
         }
-        let status = await making.wait(until: deadline, at: self, isolation: isolation)
+        let status = await making.wait(until: deadline, at: self)
         if status == 0 { return try making.made!.get() }
         // The place is the factory's until it returns.
         task.cancel()
@@ -133,11 +132,11 @@ final class ResourcePoolCore: WaitedObject, Sendable {
 
     // MARK: - Closing
 
-    func shutdown(within limit: TimeLimit, isolation: isolated (any Actor)?) async -> ResourcePoolReport {
+    func shutdown(within limit: TimeLimit) async -> ResourcePoolReport {
         perform(state.withLock { $0.shutDown() })
         let wait = ResourceDrain()
         if state.withLock({ $0.addDrain(wait) }) {
-            _ = await wait.wait(until: limit.deadline(), at: self, isolation: isolation)
+            _ = await wait.wait(until: limit.deadline(), at: self)
         }
         return state.withLock { state in
             state.removeDrain(wait)

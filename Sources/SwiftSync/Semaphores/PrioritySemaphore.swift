@@ -83,10 +83,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func wait(
-        permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil
+        permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never
     ) throws(PrioritySemaphoreError) {
         if tryFast(permits) { return }
-        try waitSlowly(permits, priority, .timeout(timeout))
+        try waitSlowly(permits, priority, timeout)
     }
 
     /// Takes `permits` if it can without waiting, and returns whether it has.
@@ -106,11 +106,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// is cancelled already gets `.cancelled`.
     @inlinable
     public func wait(
-        permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,
-        isolation: isolated (any Actor)? = #isolation
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never
     ) async throws(PrioritySemaphoreError) {
         if try tryFastUnlessCancelled(permits) { return }
-        try await suspend(permits, priority, .timeout(timeout), isolation: isolation)
+        try await suspend(permits, priority, timeout)
     }
 
     /// Takes permits where nobody waits.
@@ -137,12 +136,12 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @usableFromInline
     func suspend(
-        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit, isolation: isolated (any Actor)?
+        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
         let rank = CommandRank.of(priority ?? CommandPriority(Task.currentPriority))
         let status = await unsafe SemaphoreWait.acquire(
-            permits, at: box.semaphore, of: box, rank: rank, deadline: limit.deadline(), isolation: isolation)
+            permits, at: box.semaphore, of: box, rank: rank, deadline: limit.deadline())
         try Self.check(status)
     }
 
@@ -181,9 +180,9 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @_disfavoredOverload
     @inlinable
     public func withPermit<Result: ~Copyable>(
-        permits: Int = 1, priority: CommandPriority = .normal, timeout: Duration? = nil, _ body: () throws -> Result
+        permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never, _ body: () throws -> Result
     ) throws -> Result {
-        if !tryFast(permits) { try waitSlowly(permits, priority, .timeout(timeout)) }
+        if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
         defer { giveBack(permits) }
         return try body()
     }
@@ -195,10 +194,9 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// the form that blocks, which it then refuses in async code: write `{ [names] () async in … }` there.)
     @inlinable
     public func withPermit<Result>(
-        permits: Int = 1, priority: CommandPriority? = nil, timeout: Duration? = nil,
-        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> sending Result
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: () async throws -> sending Result
     ) async throws -> sending Result {
-        try await wait(permits: permits, priority: priority, timeout: timeout, isolation: isolation)
+        try await wait(permits: permits, priority: priority, timeout: timeout)
         defer { giveBack(permits) }
         return try await body()
     }

@@ -36,7 +36,7 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
         body: @escaping Body
     ) {
         self.gate = unsafe gate
-        self.box = limit.isNone ? nil : box
+        self.box = limit.isNever ? nil : box
         self.queue = queue
         self.body = body
     }

@@ -40,32 +40,18 @@ extension BlockingPriorityQueue {
         /// - Complexity: O(1).
         @inlinable
         public func push(
-            _ element: sending Element, priority: CommandPriority = .normal, timeout: Duration? = nil,
-            isolation: isolated (any Actor)? = #isolation
+            _ element: sending Element, priority: CommandPriority = .normal, timeout: TimeLimit = .never
         ) async throws(BlockingPriorityQueueError) {
-            try await push(Item.make(element), priority, within: .timeout(timeout), isolation: isolation)
-        }
-
-        /// Adds an element. In a full queue it waits for room, but not past `deadline`.
-        ///
-        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
-        /// wait may end that much later. All else is as in the form with a timeout.
-        @inlinable
-        public func push(
-            _ element: sending Element, priority: CommandPriority = .normal, until deadline: ContinuousClock.Instant,
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(BlockingPriorityQueueError) {
-            try await push(Item.make(element), priority, within: .continuous(deadline), isolation: isolation)
-        }
-
-        /// Does the same for an instant of the clock that the kernel uses, which is exact.
-        @_disfavoredOverload
-        @inlinable
-        public func push(
-            _ element: sending Element, priority: CommandPriority = .normal, until deadline: SuspendingClock.Instant,
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws(BlockingPriorityQueueError) {
-            try await push(Item.make(element), priority, within: .suspending(deadline), isolation: isolation)
+            let item = Item.make(element)
+            var status =
+                Task.isCancelled ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
+            if status == EAGAIN {
+                status = await unsafe timeout.awaitRoom(
+                    for: item.link, priority.rawValue, in: owner.queue, of: owner)
+            }
+            if status == 0 { return }
+            item.destroy()
+            throw BlockingPriorityQueueError(status: status)
         }
 
         /// Takes the first element in order. It waits while there is none to be had.
@@ -81,57 +67,13 @@ extension BlockingPriorityQueue {
         /// - Complexity: O(log n) amortized.
         @inlinable
         public func pop(
-            timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation
-        ) async throws(BlockingPriorityQueueError) -> sending Element? {
-            try await pop(within: .timeout(timeout), isolation: isolation)
-        }
-
-        /// Takes the first element in order. It waits for one, but not past `deadline`.
-        ///
-        /// A deadline that is not ahead tries once. The time for which the system is suspended does not count, so the
-        /// wait may end that much later. All else is as in the form with a timeout.
-        @inlinable
-        public func pop(
-            until deadline: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation
-        ) async throws(BlockingPriorityQueueError) -> sending Element? {
-            try await pop(within: .continuous(deadline), isolation: isolation)
-        }
-
-        /// Does the same for an instant of the clock that the kernel uses, which is exact.
-        @_disfavoredOverload
-        @inlinable
-        public func pop(
-            until deadline: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation
-        ) async throws(BlockingPriorityQueueError) -> sending Element? {
-            try await pop(within: .suspending(deadline), isolation: isolation)
-        }
-
-        @inlinable
-        @inline(__always)
-        func push(
-            _ item: Item, _ priority: CommandPriority, within limit: TimeLimit, isolation: isolated (any Actor)?
-        ) async throws(BlockingPriorityQueueError) {
-            var status =
-                Task.isCancelled ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
-            if status == EAGAIN {
-                status = await unsafe limit.awaitRoom(
-                    for: item.link, priority.rawValue, in: owner.queue, of: owner, isolation: isolation)
-            }
-            if status == 0 { return }
-            item.destroy()
-            throw BlockingPriorityQueueError(status: status)
-        }
-
-        @inlinable
-        @inline(__always)
-        func pop(
-            within limit: TimeLimit, isolation: isolated (any Actor)?
+            timeout: TimeLimit = .never
         ) async throws(BlockingPriorityQueueError) -> sending Element? {
             if Task.isCancelled { throw .cancelled }
             var link: UnsafeMutablePointer<csk_pqueue_item_t>?
             var status = unsafe csk_pqueue_trypop(owner.queue, &link)
             if status == EAGAIN {
-                status = await unsafe limit.awaitItem(&link, in: owner.queue, of: owner, isolation: isolation)
+                status = await unsafe timeout.awaitItem(&link, in: owner.queue, of: owner)
             }
             if status == 0 { return unsafe Item(link!).take() }
             if status == ESHUTDOWN { return nil }

@@ -119,17 +119,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// - Complexity: O(1).
     @inlinable
     public func push(
-        _ element: sending Element, priority: CommandPriority = .normal, timeout: Duration
-    ) throws(BlockingPriorityQueueError) {
-        try push(element, priority, within: .timeout(timeout))
-    }
-
-    @inlinable
-    func push(
-        _ element: sending Element, _ priority: CommandPriority, within limit: TimeLimit
+        _ element: sending Element, priority: CommandPriority = .normal, timeout: TimeLimit
     ) throws(BlockingPriorityQueueError) {
         let item = Item.make(element)
-        let status = unsafe withQueue { unsafe limit.push(item.link, priority.rawValue, to: $0) }
+        let status = unsafe withQueue { unsafe timeout.push(item.link, priority.rawValue, to: $0) }
         if status == 0 { return }
         item.destroy()
         throw BlockingPriorityQueueError(status: status)
@@ -153,14 +146,9 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// - Throws: ``BlockingPriorityQueueError/timedOut``. It never times out early.
     /// - Complexity: O(log n) amortized.
     @inlinable
-    public func pop(timeout: Duration) throws(BlockingPriorityQueueError) -> sending Element? {
-        try pop(within: .timeout(timeout))
-    }
-
-    @inlinable
-    func pop(within limit: TimeLimit) throws(BlockingPriorityQueueError) -> sending Element? {
+    public func pop(timeout: TimeLimit) throws(BlockingPriorityQueueError) -> sending Element? {
         var link: UnsafeMutablePointer<csk_pqueue_item_t>?
-        let status = unsafe withQueue { unsafe limit.pop(&link, from: $0) }
+        let status = unsafe withQueue { unsafe timeout.pop(&link, from: $0) }
         if status == ETIMEDOUT { throw .timedOut }
         return unsafe status == 0 ? Item(link!).take() : nil
     }

@@ -16,10 +16,9 @@ final class PriorityQueueWait: KernelWait, @unchecked Sendable {
 
     /// Waits until the item is inside. After a status other than 0 it is the caller's again.
     func push(
-        _ item: UnsafeMutablePointer<csk_pqueue_item_t>, _ priority: Int32, _ deadline: Int64,
-        isolation: isolated (any Actor)?
+        _ item: UnsafeMutablePointer<csk_pqueue_item_t>, _ priority: Int32, _ deadline: Int64
     ) async -> Int32 {
-        await wait(isolation: isolation) {
+        await wait() {
             unsafe waiter.lock(owner: self) {
                 unsafe csk_pqueue_push_async(queue, $0, item, priority, deadline, $1, $2)
             }
@@ -27,8 +26,8 @@ final class PriorityQueueWait: KernelWait, @unchecked Sendable {
     }
 
     /// Waits until an item is the caller's. After 0 that is ``taken``.
-    func pop(_ deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
-        await wait(isolation: isolation) {
+    func pop(_ deadline: Int64) async -> Int32 {
+        await wait() {
             unsafe waiter.lock(owner: self) { unsafe csk_pqueue_pop_async(queue, $0, deadline, $1, $2) }
         }
     }
@@ -42,25 +41,25 @@ extension TimeLimit {
     @usableFromInline
     func awaitRoom(
         for item: UnsafeMutablePointer<csk_pqueue_item_t>, _ priority: Int32,
-        in queue: UnsafeMutablePointer<csk_pqueue_t>, of owner: AnyObject, isolation: isolated (any Actor)?
+        in queue: UnsafeMutablePointer<csk_pqueue_t>, of owner: AnyObject
     ) async -> Int32 {
         let deadline = deadline()
         // A wait that only tries has tried. It must not stand in the line: it would bar others until the timers' thread
         // came.
         if deadline == Deadline.passed { return ETIMEDOUT }
-        return await unsafe PriorityQueueWait(queue, of: owner).push(item, priority, deadline, isolation: isolation)
+        return await unsafe PriorityQueueWait(queue, of: owner).push(item, priority, deadline)
     }
 
     /// An item was asked for, and there was none.
     @usableFromInline
     func awaitItem(
         _ item: inout UnsafeMutablePointer<csk_pqueue_item_t>?, in queue: UnsafeMutablePointer<csk_pqueue_t>,
-        of owner: AnyObject, isolation: isolated (any Actor)?
+        of owner: AnyObject
     ) async -> Int32 {
         let deadline = deadline()
         if deadline == Deadline.passed { return ETIMEDOUT }
         let wait = unsafe PriorityQueueWait(queue, of: owner)
-        let status = await wait.pop(deadline, isolation: isolation)
+        let status = await wait.pop(deadline)
         if status == 0 { unsafe item = wait.taken }
         return status
     }

@@ -63,8 +63,8 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// The commands of ``wait`` that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero
     /// or less tries once.
     @inlinable
-    public func wait(timeout: Duration) -> SyncSchedule<Value> {
-        SyncSchedule(box: box, limit: .timeout(timeout))
+    public func wait(timeout: TimeLimit) -> SyncSchedule<Value> {
+        SyncSchedule(box: box, limit: timeout)
     }
 
     /// Commands that return at once, and run their closures on `queue`. They occupy no thread while they wait, and
@@ -74,14 +74,14 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     ///   - queue: where the closures run. It may be busy or serial, and it may differ from one command to the next.
     ///   - timeout: how long the command may wait for its turn before it gives `.failure(.timedOut)`.
     @inlinable
-    public func async(performIn queue: DispatchQueue, timeout: Duration? = nil) -> AsyncSchedule<Value> {
-        AsyncSchedule(box: box, queue: queue, limit: .timeout(timeout))
+    public func async(performIn queue: DispatchQueue, timeout: TimeLimit = .never) -> AsyncSchedule<Value> {
+        AsyncSchedule(box: box, queue: queue, limit: timeout)
     }
 
     /// The same, on the global queue of a quality of service.
     @inlinable
-    public func async(performIn qos: DispatchQoS.QoSClass, timeout: Duration? = nil) -> AsyncSchedule<Value> {
-        AsyncSchedule(box: box, queue: .global(qos: qos), limit: .timeout(timeout))
+    public func async(performIn qos: DispatchQoS.QoSClass, timeout: TimeLimit = .never) -> AsyncSchedule<Value> {
+        AsyncSchedule(box: box, queue: .global(qos: qos), limit: timeout)
     }
 
     /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives
@@ -90,13 +90,13 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// Commands without a named priority wait at the priority of the task.
     @inlinable
     public var suspending: SuspendingCommands<Value> {
-        SuspendingCommands(box: box, rank: nil, limit: .none)
+        SuspendingCommands(box: box, rank: nil, limit: .never)
     }
 
     /// The same commands, which wait for at most `timeout`, and then give `.failure(.timedOut)`.
     @inlinable
-    public func suspending(timeout: Duration) -> SuspendingCommands<Value> {
-        SuspendingCommands(box: box, rank: nil, limit: .timeout(timeout))
+    public func suspending(timeout: TimeLimit) -> SuspendingCommands<Value> {
+        SuspendingCommands(box: box, rank: nil, limit: timeout)
     }
 
     /// The number of commands, of every schedule, that waited for their turn at some instant during the call.
@@ -118,11 +118,11 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that go after everything that waits.
     @inlinable public var lowestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.back, limit: .none)
+        SyncCommands(box: box, rank: CommandRank.back, limit: .never)
     }
     /// Commands that go before everything that waits. The one issued last goes first.
     @inlinable public var highestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.front, limit: .none)
+        SyncCommands(box: box, rank: CommandRank.front, limit: .never)
     }
 
     /// Protects `value`. It never blocks. The place where it is made is its ``name``.
@@ -154,13 +154,13 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that go by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), limit: .none)
+        SyncCommands(box: box, rank: CommandRank.of(priority), limit: .never)
     }
 
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.
-    @inlinable public func timeout(_ timeout: Duration) -> SyncSchedule<Value> {
-        SyncSchedule(box: box, limit: .timeout(timeout))
+    @inlinable public func timeout(_ timeout: TimeLimit) -> SyncSchedule<Value> {
+        SyncSchedule(box: box, limit: timeout)
     }
 }
 
@@ -221,7 +221,7 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
 
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.
-    @inlinable public func timeout(_ timeout: Duration) -> AsyncSchedule<Value> {
+    @inlinable public func timeout(_ timeout: TimeLimit) -> AsyncSchedule<Value> {
         value.async(performIn: queue, timeout: timeout)
     }
 }

@@ -32,18 +32,18 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
 
     /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless somebody
     /// has been faster, the predicate true; or an errno value with the gate left.
-    func acquireWhenTrue(deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
+    func acquireWhenTrue(deadline: Int64) async -> Int32 {
         // A task that is cancelled at this moment may go on as another thread, which leaves the gate then.
         unsafe csk_gate_disown(gate)
         var isInside = true
-        let status = await wait(until: deadline, isolation: isolation) {
+        let status = await wait(until: deadline) {
             let status = watch()
             isInside = false
             unsafe csk_gate_unlock(gate)
             return status
         }
         if isInside { unsafe csk_gate_unlock(gate) }
-        return await adopt(status, isolation: isolation)
+        return await adopt(status)
     }
 
     private func watch() -> Int32 {

@@ -33,9 +33,9 @@ class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
     ///
     /// The waits must have the caller's isolation. Otherwise the waiter would be adopted elsewhere, and the way back to
     /// the caller's actor could change to a thread that does not hold the gate.
-    final func acquire(rank: Int64, deadline: Int64, isolation: isolated (any Actor)?) async -> Int32 {
-        let status = await wait(isolation: isolation) { queue(rank: rank, deadline: deadline) }
-        return await adopt(status, isolation: isolation)
+    final func acquire(rank: Int64, deadline: Int64) async -> Int32 {
+        let status = await wait() { queue(rank: rank, deadline: deadline) }
+        return await adopt(status)
     }
 
     /// Queues the waiter in the lane of the task's executor. It returns 0 or an errno value.
@@ -44,10 +44,10 @@ class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
     }
 
     /// Makes the calling thread the holder, after a wait with this status.
-    final func adopt(_ granted: Int32, isolation: isolated (any Actor)?) async -> Int32 {
+    final func adopt(_ granted: Int32) async -> Int32 {
         var status = granted
         while status == 0, unsafe !waiter.adopt(gate) {
-            status = await waitAgain(isolation: isolation) { unsafe waiter.relock(gate, owner: self) }
+            status = await waitAgain() { unsafe waiter.relock(gate, owner: self) }
             if status != 0 { unsafe waiter.forget(gate) }
         }
         return status

@@ -39,7 +39,7 @@ public struct SuspendingCommands<Value>: @unchecked Sendable {
 
 extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate. On return the calling thread holds it, until the next suspension at the latest.
-    private func enter(isolation: isolated (any Actor)?) async -> QueueSafeValueError? {
+    private func enter() async -> QueueSafeValueError? {
         if Task.isCancelled { return .cancelled }
         if box.enterFast() {
             if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return nil }
@@ -48,8 +48,8 @@ extension SuspendingCommands where Value: Sendable {
         }
         let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
         let deadline = limit.deadline()
-        let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: isolation).acquire(
-            rank: rank, deadline: deadline, isolation: isolation)
+        let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
+            rank: rank, deadline: deadline)
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
@@ -63,17 +63,16 @@ extension SuspendingCommands where Value: Sendable {
     }
 
     /// Returns the value.
-    public func get(isolation: isolated (any Actor)? = #isolation) async -> Result<Value, QueueSafeValueError> {
-        await map(isolation: isolation) { $0 }
+    public func get() async -> Result<Value, QueueSafeValueError> {
+        await map() { $0 }
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error, and holds nothing.
     public func get(
-        isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void
     ) async {
-        if let error = await enter(isolation: isolation) { return commandClosure(.failure(error)) }
+        if let error = await enter() { return commandClosure(.failure(error)) }
         commandClosure(.success(box.value.pointee))
         leave()
     }
@@ -81,21 +80,20 @@ extension SuspendingCommands where Value: Sendable {
     /// Runs `commandClosure` with the value, and holds the value until the closure's second argument is called. Then
     /// the task continues.
     public func get(
-        isolation: isolated (any Actor)? = #isolation,
         manualCompletion commandClosure: (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) ->
             Void
     ) async {
-        if let error = await enter(isolation: isolation) { return commandClosure(.failure(error), {}) }
-        await untilCompletion(isolation: isolation) { done in commandClosure(.success(box.value.pointee), done) }
+        if let error = await enter() { return commandClosure(.failure(error), {}) }
+        await untilCompletion() { done in commandClosure(.success(box.value.pointee), done) }
         leave()
     }
 
     /// Replaces the value, and returns the new one.
     @discardableResult
     public func set(
-        isolation: isolated (any Actor)? = #isolation, newValue: Value
+        newValue: Value
     ) async -> Result<Value, QueueSafeValueError> {
-        if let error = await enter(isolation: isolation) { return .failure(error) }
+        if let error = await enter() { return .failure(error) }
         let old = unsafe box.value.move()
         unsafe box.value.initialize(to: newValue)
         leave()
@@ -106,10 +104,9 @@ extension SuspendingCommands where Value: Sendable {
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @discardableResult
     public func set(
-        isolation: isolated (any Actor)? = #isolation,
         completion accessClosure: (inout Value) -> Void
     ) async -> Result<Value, QueueSafeValueError> {
-        if let error = await enter(isolation: isolation) { return .failure(error) }
+        if let error = await enter() { return .failure(error) }
         accessClosure(&box.value.pointee)
         let updated = box.value.pointee
         leave()
@@ -121,11 +118,10 @@ extension SuspendingCommands where Value: Sendable {
     /// `accessClosure` returns. On failure `accessClosure` does not run.
     @discardableResult
     public func set(
-        isolation: isolated (any Actor)? = #isolation,
         manualCompletion accessClosure: (inout Value, @escaping CommandCompletionClosure) -> Void
     ) async -> Result<Value, QueueSafeValueError> {
-        if let error = await enter(isolation: isolation) { return .failure(error) }
-        await untilCompletion(isolation: isolation) { done in accessClosure(&box.value.pointee, done) }
+        if let error = await enter() { return .failure(error) }
+        await untilCompletion() { done in accessClosure(&box.value.pointee, done) }
         let updated = box.value.pointee
         leave()
         return .success(updated)
@@ -133,10 +129,9 @@ extension SuspendingCommands where Value: Sendable {
 
     /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     public func map<MappedValue>(
-        isolation: isolated (any Actor)? = #isolation,
         completion commandClosure: (Value) -> MappedValue
     ) async -> Result<MappedValue, QueueSafeValueError> {
-        if let error = await enter(isolation: isolation) { return .failure(error) }
+        if let error = await enter() { return .failure(error) }
         let mapped = commandClosure(box.value.pointee)
         leave()
         return .success(mapped)
@@ -144,7 +139,7 @@ extension SuspendingCommands where Value: Sendable {
 
     /// The task may continue on another thread, so meanwhile no particular thread holds the gate.
     private func untilCompletion(
-        isolation: isolated (any Actor)?, _ body: (@escaping CommandCompletionClosure) -> Void
+        _ body: (@escaping CommandCompletionClosure) -> Void
     ) async {
         let end = SectionEnd()
         let waiting = ContinuationSlot()

@@ -47,7 +47,7 @@ extension SyncCommands {
         }
 
         @inlinable var commands: SyncCommands {
-            SyncCommands(box: owner.box, rank: rank, limit: .none)
+            SyncCommands(box: owner.box, rank: rank, limit: .never)
         }
     }
 }

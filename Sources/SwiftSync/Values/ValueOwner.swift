@@ -46,7 +46,7 @@ extension ValueOwning {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     @inlinable
     public var wait: SyncSchedule<Value> {
-        SyncSchedule(box: valueOwner.box, limit: .none)
+        SyncSchedule(box: valueOwner.box, limit: .never)
     }
 }
 

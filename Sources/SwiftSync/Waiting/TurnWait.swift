@@ -48,6 +48,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     ///
     /// The method is isolated to nothing, whatever the caller's isolation is, so only this task's jobs come to this
     /// executor.
+    @concurrent
     final func run(isCancellable: Bool, _ body: () -> Void) async -> Int32 {
         defer { timer?.stop() }
         // Here, since the task runs: while it is being suspended it is not the current one.
@@ -60,11 +61,13 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         }
     }
 
+    @concurrent
     private func runInTurn(_ body: () -> Void) async -> Int32 {
         await withTaskExecutorPreference(self) { await bodyInTurn(body) }
     }
 
     /// Runs the task's part of the wait once the task has this executor.
+    @concurrent
     final func bodyInTurn(_ body: () -> Void) async -> Int32 {
         // The loop is for a runtime that sees no reason to switch to another executor.
         while outcome == nil { await Task.yield() }

@@ -41,17 +41,17 @@ public func withDeadline<R>(_ instant: SuspendingClock.Instant, _ body: () throw
 
 /// Does the same in async code, for a `body` that may suspend.
 public func withDeadline<R>(
-    _ instant: ContinuousClock.Instant, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> R
+    _ instant: ContinuousClock.Instant, _ body: () async throws -> R
 ) async rethrows -> R {
-    try await RequestDeadline.within(Deadline.at(instant), isolation: isolation, body)
+    try await RequestDeadline.within(Deadline.at(instant), isolation: #isolation, body)
 }
 
 /// Does the same in async code, for an `instant` of the clock that the kernel uses, which is exact.
 @_disfavoredOverload
 public func withDeadline<R>(
-    _ instant: SuspendingClock.Instant, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> R
+    _ instant: SuspendingClock.Instant, _ body: () async throws -> R
 ) async rethrows -> R {
-    try await RequestDeadline.within(Deadline.at(instant), isolation: isolation, body)
+    try await RequestDeadline.within(Deadline.at(instant), isolation: #isolation, body)
 }
 
 /// The deadline of the request that a thread or task works for.
@@ -66,12 +66,23 @@ enum RequestDeadline {
     static func within<R>(
         _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws -> R
     ) async rethrows -> R {
-        try await $nearest.withValue(min(nearest, deadline), operation: body, isolation: isolation)
+        try await $nearest.withValue(
+            min(nearest, deadline),
+            operation: {
+                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+                _ = isolation
+                return try await body()
+            }, isolation: isolation)
     }
 
     /// Runs what a request happens to set off, and what is not done for it alone.
     static func ignored<R>(isolation: isolated (any Actor)? = #isolation, _ body: () async -> R) async -> R {
-        await $nearest.withValue(Deadline.never, operation: body, isolation: isolation)
+        await $nearest.withValue(
+            Deadline.never,
+            operation: {
+                _ = isolation
+                return await body()
+            }, isolation: isolation)
     }
 }
 

@@ -140,10 +140,10 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Queues `body` as `flags` say, once there is room for it. Otherwise it is
     /// ``WorkQueueBase/asyncWaitingForRoom(priority:timeout:_:)``.
     public func asyncWaitingForRoom(
-        flags: DispatchWorkItemFlags, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
+        flags: DispatchWorkItemFlags, timeout: TimeLimit = .never, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
         try await core.asyncWaitingForRoom(
-            rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
+            rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
     }
 
     /// Waits for its turn and runs `body` on the calling thread; with `.barrier`, `body` runs alone. Otherwise it is
@@ -156,8 +156,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(timeout:priority:_:)`` can.
     @discardableResult
-    public func sync<R>(flags: DispatchWorkItemFlags, timeout: Duration?, _ body: () throws -> R) throws -> R {
-        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
+    public func sync<R>(flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: () throws -> R) throws -> R {
+        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
     }
 
     /// Suspends the task until its turn, and runs `body` as a part of the task; with `.barrier`, `body` runs alone.
@@ -172,9 +172,9 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(timeout:priority:_:)`` can.
     @discardableResult
     public func run<T: Sendable>(
-        flags: DispatchWorkItemFlags, timeout: Duration?, _ body: @escaping @Sendable () throws -> T
+        flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), .timeout(timeout), body)
+        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {

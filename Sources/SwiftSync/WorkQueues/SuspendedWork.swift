@@ -133,6 +133,7 @@ extension WorkQueueCore {
     }
 
     /// Runs `body` in the queue, as a part of the calling task. The call is never refused and never dropped.
+    @concurrent
     func run<T: Sendable, E: Error>(
         rank: Int64, barrier: Bool, _ body: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
@@ -148,6 +149,7 @@ extension WorkQueueCore {
     }
 
     /// Does the same for a turn that can be refused, dropped, timed out and cancelled.
+    @concurrent
     func run<T: Sendable>(
         rank: Int64, barrier: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {

@@ -101,9 +101,9 @@ public class WorkQueueBase: @unchecked Sendable {
     ///   but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not
     ///   run if the call throws.
     public final func asyncWaitingForRoom(
-        priority: CommandPriority? = nil, timeout: Duration? = nil, _ body: @escaping @Sendable () -> Void
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
+        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, timeout, body)
     }
 
     /// Queues `body` once `delay` has passed, never early.
@@ -154,13 +154,21 @@ public class WorkQueueBase: @unchecked Sendable {
         try core.sync(rank: core.ownRank, barrier: false, body)
     }
 
+    /// Does what ``sync(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
+    /// `priority` is the queue's own.
+    @available(*, noasync, message: "use await run(priority:) { }, or sync(priority:timeout:)")
+    @discardableResult
+    public final func sync<R, E: Error>(priority: CommandPriority?, _ body: () throws(E) -> R) throws(E) -> R {
+        try core.sync(rank: core.rank(of: priority), barrier: false, body)
+    }
+
     /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
     /// `timeout` (never early; nil is no limit but that of `withDeadline`), when it is called inside the queue's own
     /// work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
-    public final func sync<R>(timeout: Duration?, priority: CommandPriority? = nil, _ body: () throws -> R) throws -> R
+    public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
     {
-        try core.sync(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
+        try core.sync(rank: core.rank(of: priority), barrier: false, timeout, body)
     }
 
     /// Suspends the task until its turn, runs `body` on a worker as a part of the task, and returns what `body`
@@ -174,6 +182,15 @@ public class WorkQueueBase: @unchecked Sendable {
         try await core.run(rank: core.ownRank, barrier: false, body)
     }
 
+    /// Does what ``run(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
+    /// `priority` is the queue's own.
+    @discardableResult
+    public final func run<T: Sendable, E: Error>(
+        priority: CommandPriority?, _ body: @escaping @Sendable () throws(E) -> T
+    ) async throws(E) -> T {
+        try await core.run(rank: core.rank(of: priority), barrier: false, body)
+    }
+
     /// Does what ``run(_:)`` does, but can be refused.
     ///
     /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit but that
@@ -183,9 +200,9 @@ public class WorkQueueBase: @unchecked Sendable {
     /// after an awaited `run` has returned: its worker has resumed the task, and ends the work after that.
     @discardableResult
     public final func run<T: Sendable>(
-        timeout: Duration?, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws -> T
+        priority: CommandPriority? = nil, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.rank(of: priority), barrier: false, .timeout(timeout), body)
+        try await core.run(rank: core.rank(of: priority), barrier: false, timeout, body)
     }
 
     // MARK: - The queue's life
@@ -209,8 +226,8 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
     ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
-    public final func drain(timeout: Duration?) throws(WorkQueueError) {
-        try core.drain(.timeout(timeout))
+    public final func drain(timeout: TimeLimit) throws(WorkQueueError) {
+        try core.drain(timeout)
     }
 
     /// Waits, without a limit of time, not even that of `withDeadline`, until all work that was accepted before has
@@ -242,8 +259,8 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
     ///   ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
-    public final func drain(timeout: Duration?) async throws(WorkQueueError) {
-        try await core.drain(.timeout(timeout))
+    public final func drain(timeout: TimeLimit) async throws(WorkQueueError) {
+        try await core.drain(timeout)
     }
 
     /// Shuts the queue down: it accepts nothing from now on. Accepted work still runs, and nothing can suspend the

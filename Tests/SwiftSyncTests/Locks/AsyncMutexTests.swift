@@ -134,7 +134,7 @@ struct AsyncMutexTests {
         }
         #expect(clock.now - begin >= .milliseconds(2))
         for timeout in [Duration.zero, .seconds(-1)] {
-            await #expect(throws: AsyncMutexError.timedOut) { try await mutex.withLock(timeout: timeout) { $0 += 1 } }
+            await #expect(throws: AsyncMutexError.timedOut) { try await mutex.withLock(timeout: .after(timeout)) { $0 += 1 } }
         }
         leave.raise()
         await inside.value
@@ -149,7 +149,7 @@ struct AsyncMutexTests {
             await Task.yield()
             for timeout in [Duration.zero, .milliseconds(50)] {
                 await #expect(throws: AsyncMutexError.wouldDeadlock) {
-                    try await mutex.withLock(timeout: timeout) { $0 += 1 }
+                    try await mutex.withLock(timeout: .after(timeout)) { $0 += 1 }
                 }
             }
             #expect(await mutex.withLockIfAvailable { $0 } == nil)
@@ -256,7 +256,7 @@ struct AsyncMutexTests {
             for index in 0..<8 {
                 group.addTask {
                     for round in 0..<300 {
-                        let timeout: Duration? = round % 5 == 0 ? .microseconds(20) : nil
+                        let timeout: TimeLimit = round % 5 == 0 ? .microseconds(20) : .never
                         let task = Task {
                             try await mutex.withLock(
                                 priority: CommandPriority(rawValue: Int32(index % 3)), timeout: timeout

@@ -52,7 +52,7 @@ struct PriorityMutexTaskTests {
             }
         }
         #expect(try await mutex.suspending.withLock(timeout: .zero) { $0 } == [1, 2, 3])
-        #expect(try await mutex.suspending.withLock(until: .now) { $0.count } == 3)
+        #expect(try await mutex.suspending.withLock(timeout: .until(.now)) { $0.count } == 3)
         #expect(mutex.withLock { $0 } == [1, 2, 3])
     }
 
@@ -141,7 +141,7 @@ struct PriorityMutexTaskTests {
             await waitUntil { Task.isCancelled }
             await #expect(throws: PriorityMutexError.cancelled) { try await mutex.suspending.withLock { $0 += 1 } }
             await #expect(throws: PriorityMutexError.cancelled) {
-                try await mutex.suspending.withLock(until: .now + .seconds(50)) { $0 += 1 }
+                try await mutex.suspending.withLock(timeout: .until(.now + .seconds(50))) { $0 += 1 }
             }
         }
         task.cancel()
@@ -166,7 +166,7 @@ struct PriorityMutexTaskTests {
             let start = clock.now
             await #expect(throws: PriorityMutexError.timedOut) {
                 if isInstant {
-                    try await mutex.suspending.withLock(until: start + .milliseconds(2)) { $0 += 1 }
+                    try await mutex.suspending.withLock(timeout: .until(start + .milliseconds(2))) { $0 += 1 }
                 } else {
                     try await mutex.suspending.withLock(timeout: .milliseconds(2)) { $0 += 1 }
                 }
@@ -329,7 +329,7 @@ struct PriorityMutexTaskTests {
                 group.addTask {
                     for round in 0..<rounds {
                         let priority = CommandPriority(rawValue: Int32((index + round) % 3))
-                        let timeout: Duration? = round % 3 == 0 ? .microseconds(20) : nil
+                        let timeout: TimeLimit = round % 3 == 0 ? .microseconds(20) : .never
                         let task = Task {
                             try await mutex.suspending.withLock(priority: priority, timeout: timeout) { section(&$0) }
                         }

@@ -36,9 +36,9 @@ struct PriorityMutexWhenTests {
         let mutex = PriorityMutex([1])
         #expect(mutex.withLock(when: { !$0.isEmpty }) { $0.removeFirst() } == 1)
         #expect(mutex.withLock(when: { $0.isEmpty }, priority: .high, timeout: .zero) { $0.count } == 0)
-        #expect(mutex.withLock(when: { $0.isEmpty }, until: .now) { $0.count } == 0)
+        #expect(mutex.withLock(when: { $0.isEmpty }, timeout: .until(.now)) { $0.count } == 0)
         #expect(try await mutex.suspending.withLock(when: { $0.isEmpty }) { $0.count } == 0)
-        #expect(try await mutex.suspending.withLock(when: { $0.isEmpty }, until: .now) { $0.count } == 0)
+        #expect(try await mutex.suspending.withLock(when: { $0.isEmpty }, timeout: .until(.now)) { $0.count } == 0)
         #expect(throws: Failure.expected) {
             try mutex.withLock(when: { $0.isEmpty }) { _ throws(Failure) in throw .expected }
         }
@@ -129,7 +129,7 @@ struct PriorityMutexWhenTests {
         for isInstant in [false, true] {
             var start = clock.now
             if isInstant {
-                #expect(mutex.withLock(when: { $0 > 0 }, until: start + .milliseconds(2)) { $0 += 1 } == nil)
+                #expect(mutex.withLock(when: { $0 > 0 }, timeout: .until(start + .milliseconds(2))) { $0 += 1 } == nil)
             } else {
                 #expect(
                     mutex.withLock(when: { $0 > 0 }, priority: .low, timeout: .milliseconds(2)) { $0 += 1 } == nil)
@@ -138,7 +138,7 @@ struct PriorityMutexWhenTests {
             start = clock.now
             await #expect(throws: PriorityMutexError.timedOut) {
                 if isInstant {
-                    try await mutex.suspending.withLock(when: { $0 > 0 }, until: start + .milliseconds(2)) { $0 += 1 }
+                    try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .until(start + .milliseconds(2))) { $0 += 1 }
                 } else {
                     try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .milliseconds(2)) { $0 += 1 }
                 }
@@ -287,9 +287,9 @@ struct PriorityMutexWhenTests {
         for round in 0..<rounds {
             let limit = Duration.microseconds(round % 100)
             let task = Task.detached {
-                try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: limit) { $0 -= 1 }
+                try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .after(limit)) { $0 -= 1 }
             }
-            let thread = Thread { _ = mutex.withLock(when: { $0 > 1 }, priority: .high, timeout: limit) { $0 -= 2 } }
+            let thread = Thread { _ = mutex.withLock(when: { $0 > 1 }, priority: .high, timeout: .after(limit)) { $0 -= 2 } }
             mutex.withLock { $0 += 1 }
             let isFound = (try? await task.value) != nil
             thread.join()

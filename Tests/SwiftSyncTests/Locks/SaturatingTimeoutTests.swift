@@ -70,7 +70,7 @@ struct SaturatingTimeoutTests {
                 "PriorityMutex.withLock(priority:timeout:)", { body in mutex.withLock { _ in body() } },
                 waits: { mutex.waitingCount > 0 }
             ) {
-                mutex.withLock(priority: .high, timeout: $0) { _ in true } ?? false
+                mutex.withLock(priority: .high, timeout: .after($0)) { _ in true } ?? false
             },
             .blocking("CriticalSection.execute(timeout:)", { section.execute($0) }, waits: { section.waitingCount > 0 })
             {
@@ -89,34 +89,34 @@ struct SaturatingTimeoutTests {
         func done(_ result: Result<Int, QueueSafeValueError>) -> Bool { result == .success(1) }
         let byQueue = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                value.async(performIn: .global(), timeout: timeout).lowestPriority.set(newValue: 1) {
+                value.async(performIn: .global(), timeout: .after(timeout)).lowestPriority.set(newValue: 1) {
                     continuation.resume(returning: $0 == .success(1))
                 }
             }
         }
         let byQuality = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                value.async(performIn: .utility, timeout: timeout).lowestPriority.set(newValue: 1) {
+                value.async(performIn: .utility, timeout: .after(timeout)).lowestPriority.set(newValue: 1) {
                     continuation.resume(returning: $0 == .success(1))
                 }
             }
         }
         let byAsynced = { @Sendable (timeout: Duration) async in
             await withCheckedContinuation { continuation in
-                asynced.timeout(timeout).lowestPriority.set(newValue: 1) {
+                asynced.timeout(.after(timeout)).lowestPriority.set(newValue: 1) {
                     continuation.resume(returning: $0 == .success(1))
                 }
             }
         }
         return [
             .blocking("wait(timeout:)", hold, waits: isWaiting) {
-                value.wait(timeout: $0).lowestPriority.set(newValue: 1) == .success(1)
+                value.wait(timeout: .after($0)).lowestPriority.set(newValue: 1) == .success(1)
             },
             .blocking(
                 "QueueSafeSyncedValue.timeout(_:)", { body in synced.lowestPriority.set { _ in body() } },
                 waits: { synced.box.waitingCount > 0 }
             ) {
-                synced.timeout($0).lowestPriority.set(newValue: 1) == .success(1)
+                synced.timeout(.after($0)).lowestPriority.set(newValue: 1) == .success(1)
             },
             .suspending("async(performIn: queue, timeout:)", hold, waits: isWaiting, byQueue),
             .suspending("async(performIn: qos, timeout:)", hold, waits: isWaiting, byQuality),
@@ -124,7 +124,7 @@ struct SaturatingTimeoutTests {
                 "QueueSafeAsyncedValue.timeout(_:)", { body in inner.wait.lowestPriority.set { _ in body() } },
                 waits: { inner.waitingCount > 0 }, byAsynced),
             .suspending("suspending(timeout:)", hold, waits: isWaiting) {
-                await value.suspending(timeout: $0).set(newValue: 1) == .success(1)
+                await value.suspending(timeout: .after($0)).set(newValue: 1) == .success(1)
             },
         ]
     }
@@ -137,24 +137,24 @@ struct SaturatingTimeoutTests {
         let waits = { @Sendable in coordinator.waitingCount > 0 }
         return snapshots() + [
             .blocking("withReadLock(timeout:)", holdLock, waits: lockWaits) {
-                lock.withReadLock(timeout: $0) { _ in true } ?? false
+                lock.withReadLock(timeout: .after($0)) { _ in true } ?? false
             },
             .blocking("withWriteLock(timeout:)", holdLock, waits: lockWaits) {
-                lock.withWriteLock(timeout: $0) { _ in true } ?? false
+                lock.withWriteLock(timeout: .after($0)) { _ in true } ?? false
             },
             .blocking("an upgrade", { body in lock.withReadLock { _ in body() } }, waits: lockWaits) { timeout in
-                (try? lock.withUpgradableReadLock { _, upgrade in try upgrade(timeout: timeout) { _ in true } })
+                (try? lock.withUpgradableReadLock { _, upgrade in try upgrade(timeout: .after(timeout)) { _ in true } })
                     ?? false
             },
-            .blocking("read(timeout:)", hold, waits: waits) { (try? coordinator.read(timeout: $0) { true }) ?? false },
+            .blocking("read(timeout:)", hold, waits: waits) { (try? coordinator.read(timeout: .after($0)) { true }) ?? false },
             .blocking("blockingWrite(timeout:)", hold, waits: waits) {
-                (try? coordinator.blockingWrite(timeout: $0) { true }) ?? false
+                (try? coordinator.blockingWrite(timeout: .after($0)) { true }) ?? false
             },
             .suspending("suspending.read(timeout:)", hold, waits: waits) {
-                (try? await coordinator.suspending.read(timeout: $0) { true }) ?? false
+                (try? await coordinator.suspending.read(timeout: .after($0)) { true }) ?? false
             },
             .suspending("suspending.write(timeout:)", hold, waits: waits) {
-                (try? await coordinator.suspending.write(timeout: $0) { true }) ?? false
+                (try? await coordinator.suspending.write(timeout: .after($0)) { true }) ?? false
             },
         ]
     }
@@ -168,7 +168,7 @@ struct SaturatingTimeoutTests {
                 "Snapshot.update(timeout:)", { body in snapshot.update { _ in body() } }, waits: { waiting.isRaised }
             ) { timeout in
                 waiting.raise()
-                return (try? snapshot.update(timeout: timeout) { _ in true }) ?? false
+                return (try? snapshot.update(timeout: .after(timeout)) { _ in true }) ?? false
             }
         ]
         #else
@@ -193,7 +193,7 @@ struct SaturatingTimeoutTests {
                     _ = full.tryPop()
                 }, waits: { full.waitingCount > 0 }
             ) { timeout in
-                guard (try? full.push(2, timeout: timeout)) != nil else { return false }
+                guard (try? full.push(2, timeout: .after(timeout))) != nil else { return false }
                 return full.tryPop() == 2
             },
             .blocking(
@@ -202,23 +202,23 @@ struct SaturatingTimeoutTests {
                     body()
                     elements.push(1)
                 }, waits: { elements.waitingCount > 0 }
-            ) { timeout in (try? elements.pop(timeout: timeout)) == .some(1) },
+            ) { timeout in (try? elements.pop(timeout: .after(timeout))) == .some(1) },
             .blocking("WorkQueue.sync(timeout:)", hold, waits: queueWaits) {
-                (try? queue.sync(timeout: $0) { true }) ?? false
+                (try? queue.sync(timeout: .after($0)) { true }) ?? false
             },
             .suspending("WorkQueue.run(timeout:)", hold, waits: queueWaits) {
-                (try? await queue.run(timeout: $0) { true }) ?? false
+                (try? await queue.run(timeout: .after($0)) { true }) ?? false
             },
             .blocking("ConcurrentWorkQueue.sync(timeout:)", holdAll, waits: all) {
-                (try? concurrent.sync(timeout: $0) { true }) ?? false
+                (try? concurrent.sync(timeout: .after($0)) { true }) ?? false
             },
             .suspending("ConcurrentWorkQueue.run(timeout:)", holdAll, waits: all) {
-                (try? await concurrent.run(timeout: $0) { true }) ?? false
+                (try? await concurrent.run(timeout: .after($0)) { true }) ?? false
             },
             .blocking("WorkQueue.drain(timeout:)", hold, waits: queueWaits) { timeout in
                 // Work that waits shows that there is something to wait for; what is waited for is seen by nobody.
                 queue.async {}
-                return (try? queue.drain(timeout: timeout)) != nil
+                return (try? queue.drain(timeout: .after(timeout))) != nil
             },
         ]
     }

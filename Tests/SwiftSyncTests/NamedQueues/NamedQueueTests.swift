@@ -111,7 +111,7 @@ struct NamedQueueTests {
         #expect(throws: Failure.self) { try Queue.database.sync { () throws(Failure) in throw Failure() } }
         let error = Queue.database.sync {
             do {
-                try Queue.database.queue.sync(timeout: nil) {}
+                try Queue.database.queue.sync(timeout: .never) {}
                 return nil as WorkQueueError?
             } catch { return error as? WorkQueueError }
         }

@@ -108,12 +108,12 @@ struct FIFOQueueWaitingTests {
         let queue = FIFOQueue(capacity: 1, whenFull: .refuse), ledger = Ledger(), door = await queue.stopAtDoor()
         for timeout in [Duration.zero, .seconds(-1), .milliseconds(1)] {
             await #expect(throws: OrderedQueueError.timedOut) {
-                try await queue.enqueueAndWait(timeout: timeout) { mustNotRun() }
+                try await queue.enqueueAndWait(timeout: .after(timeout)) { mustNotRun() }
             }
             await #expect(throws: OrderedQueueError.timedOut) {
-                try await queue.enqueueAndWait(on: ledger, timeout: timeout) { _ in mustNotRun() }
+                try await queue.enqueueAndWait(on: ledger, timeout: .after(timeout)) { _ in mustNotRun() }
             }
-            await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: timeout) }
+            await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .after(timeout)) }
             #expect(queue.waitingCount == 0)
         }
         #expect(queue.enqueue {})

@@ -56,7 +56,7 @@ struct OrderedQueueStressTests {
             do {
                 switch Int.random(in: 0..<8, using: &random) {
                 case 0: await queue.enqueueAndWait { await turns.take(producer, number) }
-                case 1: try await queue.enqueueAndWait(timeout: timeout) { await turns.take(producer, number) }
+                case 1: try await queue.enqueueAndWait(timeout: .after(timeout)) { await turns.take(producer, number) }
                 case 2:
                     let turn: @Sendable () async throws -> Void = { await turns.take(producer, number) }
                     let task = Task { try await queue.enqueueAndWait(turn) }
@@ -67,7 +67,7 @@ struct OrderedQueueStressTests {
                     let task: Task<Void, Never> = Task(on: queue) { await turns.take(producer, number) }
                     if isGivenUp { task.cancel() }
                 case 4...5:
-                    try await queue.enqueueWaitingForRoom(timeout: isGivenUp ? timeout : nil) {
+                    try await queue.enqueueWaitingForRoom(timeout: isGivenUp ? .after(timeout) : .never) {
                         await turns.take(producer, number)
                     }
                 default:

@@ -192,13 +192,13 @@ private typealias Body = @Sendable () -> Void
 /// A queue that is stopped, whose calls are alike whatever it is.
 private protocol OrderedSubject: Sendable {
     func enqueue(inheriting: Bool, _ body: @escaping Body) -> Bool
-    func enqueueWaitingForRoom(_ timeout: Duration?, _ body: @escaping Body) async throws
+    func enqueueWaitingForRoom(_ timeout: TimeLimit, _ body: @escaping Body) async throws
     func enqueueAndWait(_ body: Body) async
-    func throwingEnqueueAndWait(_ timeout: Duration?, _ body: Body) async throws
+    func throwingEnqueueAndWait(_ timeout: TimeLimit, _ body: Body) async throws
     func task(_ body: @escaping Body) -> Task<Void, Never>
     func throwingTask(_ body: @escaping Body) -> Task<Void, any Error>
     func cancel<Failure>(_ task: Task<Void, Failure>)
-    func drain(_ timeout: Duration?) async throws
+    func drain(_ timeout: TimeLimit) async throws
     func shutdown()
     /// Lets go of the queue object.
     func release()
@@ -215,7 +215,7 @@ extension OrderedSubject {
         _ call: QueueStateTableOrdered.Call, _ mode: QueueStateTableOrdered.Mode, _ isCancelled: Flag,
         _ body: @escaping Body
     ) async -> QueueStateTableOrdered.Outcome {
-        let timeout: Duration? = mode == .timeout ? .milliseconds(1) : nil
+        let timeout: TimeLimit = mode == .timeout ? .milliseconds(1) : .never
         do {
             switch call {
             case .enqueue: return enqueue(inheriting: false, body) ? .runs : .refused
@@ -266,17 +266,13 @@ private final class FIFOSubject: OrderedSubject {
     func enqueue(inheriting: Bool, _ body: @escaping Body) -> Bool {
         inheriting ? queue.enqueue(inheritingTaskLocals: true) { body() } : queue.enqueue { body() }
     }
-    func enqueueWaitingForRoom(_ timeout: Duration?, _ body: @escaping Body) async throws {
+    func enqueueWaitingForRoom(_ timeout: TimeLimit, _ body: @escaping Body) async throws {
         try await queue.enqueueWaitingForRoom(timeout: timeout) { body() }
     }
     func enqueueAndWait(_ body: Body) async { await queue.enqueueAndWait { body() } }
-    func throwingEnqueueAndWait(_ timeout: Duration?, _ body: Body) async throws {
+    func throwingEnqueueAndWait(_ timeout: TimeLimit, _ body: Body) async throws {
         let work: @Sendable () async throws -> Void = { body() }
-        if let timeout {
-            try await queue.enqueueAndWait(timeout: timeout, work)
-        } else {
-            try await queue.enqueueAndWait(work)
-        }
+        try await queue.enqueueAndWait(timeout: timeout, work)
     }
     func task(_ body: @escaping Body) -> Task<Void, Never> {
         if let cancellable { Task(on: cancellable) { body() } } else { Task(on: queue) { body() } }
@@ -287,7 +283,7 @@ private final class FIFOSubject: OrderedSubject {
     func cancel<Failure>(_ task: Task<Void, Failure>) {
         if let cancellable { cancellable.cancelTasks() } else { task.cancel() }
     }
-    func drain(_ timeout: Duration?) async throws { try await queue.drain(timeout: timeout) }
+    func drain(_ timeout: TimeLimit) async throws { try await queue.drain(timeout: timeout) }
     func shutdown() { queue.shutdown() }
     func release() { owner.access { $0 = nil } }
     var pendingCount: Int { storage.pendingCount }
@@ -319,17 +315,13 @@ private final class ActorSubject<ActorType: Actor>: OrderedSubject {
     func enqueue(inheriting: Bool, _ body: @escaping Body) -> Bool {
         inheriting ? queue.enqueue(inheritingTaskLocals: true) { _ in body() } : queue.enqueue { _ in body() }
     }
-    func enqueueWaitingForRoom(_ timeout: Duration?, _ body: @escaping Body) async throws {
+    func enqueueWaitingForRoom(_ timeout: TimeLimit, _ body: @escaping Body) async throws {
         try await queue.enqueueWaitingForRoom(timeout: timeout) { _ in body() }
     }
     func enqueueAndWait(_ body: Body) async { await queue.enqueueAndWait { _ in body() } }
-    func throwingEnqueueAndWait(_ timeout: Duration?, _ body: Body) async throws {
+    func throwingEnqueueAndWait(_ timeout: TimeLimit, _ body: Body) async throws {
         let work: @Sendable (isolated ActorType) async throws -> Void = { _ in body() }
-        if let timeout {
-            try await queue.enqueueAndWait(timeout: timeout, work)
-        } else {
-            try await queue.enqueueAndWait(work)
-        }
+        try await queue.enqueueAndWait(timeout: timeout, work)
     }
     func task(_ body: @escaping Body) -> Task<Void, Never> {
         if let cancellable { Task(on: cancellable) { _ in body() } } else { Task(on: queue) { _ in body() } }
@@ -340,7 +332,7 @@ private final class ActorSubject<ActorType: Actor>: OrderedSubject {
     func cancel<Failure>(_ task: Task<Void, Failure>) {
         if let cancellable { cancellable.cancelTasks() } else { task.cancel() }
     }
-    func drain(_ timeout: Duration?) async throws { try await queue.drain(timeout: timeout) }
+    func drain(_ timeout: TimeLimit) async throws { try await queue.drain(timeout: timeout) }
     func shutdown() { queue.shutdown() }
     func release() { owner.access { $0 = nil } }
     var pendingCount: Int { storage.pendingCount }

@@ -14,19 +14,19 @@ struct ReadWriteCoordinatorNestingTests {
         func run(_ coordinator: ReadWriteCoordinator, _ body: @escaping @Sendable () -> Void) async throws {
             switch self {
             case .read: coordinator.read(body)
-            case .throwingRead: try coordinator.read(timeout: nil, body)
+            case .throwingRead: try coordinator.read(timeout: .never, body)
             case .suspendedRead: try await coordinator.suspending.read(body)
             case .enqueuedWrite:
                 coordinator.enqueueWrite(body)
                 try await coordinator.suspending.drain()
             case .blockingWrite: coordinator.blockingWrite(body)
-            case .throwingWrite: try coordinator.blockingWrite(timeout: nil, body)
+            case .throwingWrite: try coordinator.blockingWrite(timeout: .never, body)
             case .suspendedWrite: try await coordinator.suspending.write(body)
             }
         }
     }
 
-    private static let timeouts: [Duration?] = [nil, .zero, .seconds(-1), .milliseconds(1), .seconds(3600)]
+    private static let timeouts: [TimeLimit] = [.never, .zero, .seconds(-1), .milliseconds(1), .seconds(3600)]
 
     @Test(arguments: Outer.allCases)
     func throwingFormsSayThatTheyWouldWaitForThemselves(outer: Outer) async throws {

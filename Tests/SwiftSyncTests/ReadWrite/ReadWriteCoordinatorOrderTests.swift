@@ -149,13 +149,13 @@ struct ReadWriteCoordinatorOrderTests {
         #expect(coordinator.read { 1 } == 1)
         #expect(coordinator.blockingWrite { 2 } == 2)
         #expect(try coordinator.read(timeout: .zero) { 3 } == 3)
-        #expect(try coordinator.blockingWrite(timeout: nil) { 4 } == 4)
+        #expect(try coordinator.blockingWrite(timeout: .never) { 4 } == 4)
         #expect(try await coordinator.suspending.read { 5 } == 5)
         #expect(try await coordinator.suspending.write { 6 } == 6)
         for _ in 0..<3 {
             #expect(throws: Failure.self) { try coordinator.read { throw Failure() } }
             #expect(throws: Failure.self) { try coordinator.blockingWrite { throw Failure() } }
-            #expect(throws: Failure.self) { try coordinator.read(timeout: nil) { throw Failure() } }
+            #expect(throws: Failure.self) { try coordinator.read(timeout: .never) { throw Failure() } }
             #expect(throws: Failure.self) { try coordinator.blockingWrite(timeout: .seconds(1)) { throw Failure() } }
             await #expect(throws: Failure.self) { try await coordinator.suspending.read { throw Failure() } }
             await #expect(throws: Failure.self) { try await coordinator.suspending.write { throw Failure() } }

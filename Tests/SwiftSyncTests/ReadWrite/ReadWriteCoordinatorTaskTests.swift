@@ -74,9 +74,9 @@ struct ReadWriteCoordinatorTaskTests {
             coordinator.enqueueWrite { leave.wait() }
             let task = Task {
                 if round % 2 == 0 {
-                    try await coordinator.suspending.write(timeout: timeout) { ran.increment() }
+                    try await coordinator.suspending.write(timeout: .after(timeout)) { ran.increment() }
                 } else {
-                    try await coordinator.suspending.read(timeout: timeout) { ran.increment() }
+                    try await coordinator.suspending.read(timeout: .after(timeout)) { ran.increment() }
                 }
             }
             for _ in 0..<Int.random(in: 0...3, using: &random) { await Task.yield() }
@@ -178,8 +178,8 @@ struct ReadWriteCoordinatorTaskTests {
         leave.signal()
         try await coordinator.suspending.drain(timeout: .seconds(3600))
         #expect(ended.isRaised)
-        onThreadThatIsWaitedFor { try? coordinator.drain(timeout: nil) }
-        #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.read { try coordinator.drain(timeout: nil) } }
+        onThreadThatIsWaitedFor { try? coordinator.drain(timeout: .never) }
+        #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.read { try coordinator.drain(timeout: .never) } }
     }
 
     @Test

@@ -33,22 +33,22 @@ struct ReadWriteCoordinatorTimeoutTests {
         for span in Self.spans {
             Threads.run(1) { _ in
                 var start = clock.now
-                #expect(throws: ReadWriteError.timedOut) { try coordinator.read(timeout: span) { mustNotRun() } }
+                #expect(throws: ReadWriteError.timedOut) { try coordinator.read(timeout: .after(span)) { mustNotRun() } }
                 #expect(clock.now - start >= span)
                 start = clock.now
                 #expect(throws: ReadWriteError.timedOut) {
-                    try coordinator.blockingWrite(timeout: span) { mustNotRun() }
+                    try coordinator.blockingWrite(timeout: .after(span)) { mustNotRun() }
                 }
                 #expect(clock.now - start >= span)
             }
             var start = clock.now
             await #expect(throws: ReadWriteError.timedOut) {
-                try await coordinator.suspending.read(timeout: span) { mustNotRun() }
+                try await coordinator.suspending.read(timeout: .after(span)) { mustNotRun() }
             }
             #expect(clock.now - start >= span)
             start = clock.now
             await #expect(throws: ReadWriteError.timedOut) {
-                try await coordinator.suspending.write(timeout: span) { mustNotRun() }
+                try await coordinator.suspending.write(timeout: .after(span)) { mustNotRun() }
             }
             #expect(clock.now - start >= span)
         }
@@ -62,11 +62,11 @@ struct ReadWriteCoordinatorTimeoutTests {
         let coordinator = ReadWriteCoordinator()
         for span in Self.spans {
             Threads.run(1) { _ in
-                #expect(throws: Never.self) { try coordinator.read(timeout: span) {} }
-                #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: span) {} }
+                #expect(throws: Never.self) { try coordinator.read(timeout: .after(span)) {} }
+                #expect(throws: Never.self) { try coordinator.blockingWrite(timeout: .after(span)) {} }
             }
-            try await coordinator.suspending.read(timeout: span) {}
-            try await coordinator.suspending.write(timeout: span) {}
+            try await coordinator.suspending.read(timeout: .after(span)) {}
+            try await coordinator.suspending.write(timeout: .after(span)) {}
         }
     }
 
@@ -74,9 +74,9 @@ struct ReadWriteCoordinatorTimeoutTests {
     func aSpanThatNoClockHoldsWaitsForEver() async throws {
         let (coordinator, leave) = await held(), log = Shared([Int]())
         let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
-        onThread { try? coordinator.read(timeout: longest) { log.append(0) } }
+        onThread { try? coordinator.read(timeout: .after(longest)) { log.append(0) } }
         await waitUntil { coordinator.waitingCount == 1 }
-        let task = Task { try await coordinator.suspending.write(timeout: longest) { log.append(1) } }
+        let task = Task { try await coordinator.suspending.write(timeout: .after(longest)) { log.append(1) } }
         await waitUntil { coordinator.waitingCount == 2 }
         leave.signal()
         try await task.value

@@ -220,7 +220,7 @@ struct ReadWriteCoordinatorInsideWriteTests {
                 other.blockingWrite { _ = other.enqueueWrite { ran.value = false } }
                 guard !other.read({ ran.value }) else { exit(3) }
             }
-            try? outer.drain(timeout: nil)
+            try? outer.drain(timeout: .never)
         }
     }
 }

@@ -48,8 +48,8 @@ struct ReadWriteLockTaskTests {
             try await lock.suspending.withReadLock { _ in throw Failure.expected }
         }
         #expect(try await lock.suspending.withReadLock(timeout: .zero) { $0 } == [1, 2, 3])
-        #expect(try await lock.suspending.withReadLock(until: .now) { $0.count } == 3)
-        #expect(try await lock.suspending.withWriteLock(until: .now) { $0.count } == 3)
+        #expect(try await lock.suspending.withReadLock(timeout: .until(.now)) { $0.count } == 3)
+        #expect(try await lock.suspending.withWriteLock(timeout: .until(.now)) { $0.count } == 3)
         #expect(lock.withReadLock { $0 } == [1, 2, 3])
     }
 
@@ -120,9 +120,9 @@ struct ReadWriteLockTaskTests {
         let lock = ReadWriteLock(0, readerBias: readerBias), leave = await occupy(lock), clock = ContinuousClock()
         let waits: [@Sendable (ContinuousClock.Instant) async throws -> Void] = [
             { _ in try await lock.suspending.withReadLock(timeout: .milliseconds(2)) { _ in mustNotRun() } },
-            { try await lock.suspending.withReadLock(until: $0) { _ in mustNotRun() } },
+            { try await lock.suspending.withReadLock(timeout: .until($0)) { _ in mustNotRun() } },
             { _ in try await lock.suspending.withWriteLock(timeout: .milliseconds(2)) { _ in mustNotRun() } },
-            { try await lock.suspending.withWriteLock(until: $0) { _ in mustNotRun() } },
+            { try await lock.suspending.withWriteLock(timeout: .until($0)) { _ in mustNotRun() } },
         ]
         for wait in waits {
             let start = clock.now
@@ -210,7 +210,7 @@ struct ReadWriteLockTaskTests {
             for _ in 0..<tasks {
                 group.addTask {
                     for round in 0..<rounds {
-                        let timeout: Duration? = round % 3 == 0 ? .microseconds(50) : nil
+                        let timeout: TimeLimit = round % 3 == 0 ? .microseconds(50) : .never
                         let task = Task {
                             if round % 2 == 0 {
                                 try await lock.suspending.withWriteLock(timeout: timeout) { change(&$0) }

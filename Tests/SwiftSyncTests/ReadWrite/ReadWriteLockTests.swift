@@ -109,9 +109,9 @@ struct ReadWriteLockTests {
                 Threads.run(1) { _ in
                     let start = clock.now
                     if read {
-                        #expect(lock.withReadLock(timeout: span) { _ in mustNotRun() } == nil)
+                        #expect(lock.withReadLock(timeout: .after(span)) { _ in mustNotRun() } == nil)
                     } else {
-                        #expect(lock.withWriteLock(timeout: span) { _ in mustNotRun() } == nil)
+                        #expect(lock.withWriteLock(timeout: .after(span)) { _ in mustNotRun() } == nil)
                     }
                     #expect(clock.now - start >= span)
                 }
@@ -126,8 +126,8 @@ struct ReadWriteLockTests {
             Duration.zero, .seconds(-1), .seconds(1), Duration(secondsComponent: .max, attosecondsComponent: 0),
         ] {
             Threads.run(1) { _ in
-                #expect(lock.withReadLock(timeout: span) { $0 } == 0)
-                #expect(lock.withWriteLock(timeout: span) { $0 } == 0)
+                #expect(lock.withReadLock(timeout: .after(span)) { $0 } == 0)
+                #expect(lock.withWriteLock(timeout: .after(span)) { $0 } == 0)
             }
         }
     }

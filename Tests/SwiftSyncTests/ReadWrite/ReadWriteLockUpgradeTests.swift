@@ -95,7 +95,7 @@ struct ReadWriteLockUpgradeTests {
         try lock.withUpgradableReadLock { value, upgrade in
             for span in [Duration.milliseconds(2), .zero, .seconds(-1)] {
                 let start = clock.now
-                #expect(throws: ReadWriteError.timedOut) { try upgrade(timeout: span) { _ in mustNotRun() } }
+                #expect(throws: ReadWriteError.timedOut) { try upgrade(timeout: .after(span)) { _ in mustNotRun() } }
                 #expect(clock.now - start >= span)
                 Threads.run(1) { _ in
                     #expect(lock.withReadLock { $0 } == 0)

@@ -66,8 +66,8 @@ struct ResourcePoolStressTests {
         for _ in 0..<rounds {
             let choice = Int.random(in: 0..<1024, using: &random)
             let priority = CommandPriority(rawValue: Int32.random(in: 0..<3, using: &random))
-            let timeout: Duration? =
-                choice % 2 == 0 ? .microseconds(Int.random(in: 0..<200, using: &random)) : nil
+            let timeout: TimeLimit =
+                choice % 2 == 0 ? .microseconds(Int.random(in: 0..<200, using: &random)) : .never
             let task = Task {
                 do {
                     try await pool.withResource(priority: priority, timeout: timeout) { token, lease in

@@ -312,7 +312,7 @@ struct ResourcePoolTests {
             for index in 0..<8 {
                 group.addTask {
                     for round in 0..<200 {
-                        let timeout: Duration? = round % 5 == 0 ? .microseconds(20) : nil
+                        let timeout: TimeLimit = round % 5 == 0 ? .microseconds(20) : .never
                         let task = Task {
                             try await pool.withResource(
                                 priority: index % 3 == 0 ? .high : .normal, timeout: timeout

@@ -33,13 +33,13 @@ struct PrioritySemaphoreStressTests {
     }
 
     private struct Request {
-        let permits: Int, priority: CommandPriority, timeout: Duration?, isCancelled: Bool
+        let permits: Int, priority: CommandPriority, timeout: TimeLimit, isCancelled: Bool
 
         init(_ random: inout Seeded) {
             permits = Int.random(in: 1...least, using: &random)
             priority = CommandPriority(rawValue: Int32.random(in: 0..<3, using: &random))
             let isPatient = Int.random(in: 0..<3, using: &random) > 0
-            timeout = isPatient ? nil : .microseconds(Int.random(in: 0..<100, using: &random))
+            timeout = isPatient ? .never : .microseconds(Int.random(in: 0..<100, using: &random))
             isCancelled = Int.random(in: 0..<3, using: &random) == 0
         }
     }

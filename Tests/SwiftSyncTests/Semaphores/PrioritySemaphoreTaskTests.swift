@@ -112,16 +112,16 @@ struct PrioritySemaphoreTaskTests {
     @Test
     func aDeadlineOfATaskIsNeverEarlyAndTakesNothing() async throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
-        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, until: deadline) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, timeout: .until(deadline)) }
         #expect(clock.now >= deadline)
-        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, until: deadline) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, timeout: .until(deadline)) }
         await #expect(throws: PrioritySemaphoreError.timedOut) {
-            try await semaphore.withPermit(permits: 2, until: deadline) { _ = Issue.record("ran") }
+            try await semaphore.withPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
         }
-        #expect(try await semaphore.withPermit(until: deadline) { semaphore.availablePermits } == 0)
-        try await semaphore.wait(until: deadline)
+        #expect(try await semaphore.withPermit(timeout: .until(deadline)) { semaphore.availablePermits } == 0)
+        try await semaphore.wait(timeout: .until(deadline))
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
-        let task = await start(at: semaphore) { try? await semaphore.wait(until: clock.now + .seconds(1000)) }
+        let task = await start(at: semaphore) { try? await semaphore.wait(timeout: .until(clock.now + .seconds(1000))) }
         try semaphore.signal()
         await task.value
         #expect(semaphore.availablePermits == 0)
@@ -214,7 +214,7 @@ struct PrioritySemaphoreTaskTests {
                 group.addTask {
                     for round in 0..<500 {
                         let permits = 1 + (round + index) % 3
-                        let timeout: Duration? = round % 5 == 0 ? .microseconds(20) : nil
+                        let timeout: TimeLimit = round % 5 == 0 ? .microseconds(20) : .never
                         let task = Task {
                             try await semaphore.withPermit(
                                 permits: permits, priority: CommandPriority(rawValue: Int32(index % 3)),

@@ -97,15 +97,15 @@ struct PrioritySemaphoreTests {
     @Test
     func aDeadlineIsNeverEarlyAndTakesNothing() throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, until: deadline) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .until(deadline)) }
         #expect(clock.now >= deadline)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, until: deadline) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .until(deadline)) }
         #expect(throws: PrioritySemaphoreError.timedOut) {
-            try semaphore.withPermit(permits: 2, until: deadline) { _ = Issue.record("ran") }
+            try semaphore.withPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
         }
-        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.wait(permits: 0, until: deadline) }
-        #expect(try semaphore.withPermit(until: deadline) { semaphore.availablePermits } == 0)
-        try semaphore.wait(until: deadline)
+        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.wait(permits: 0, timeout: .until(deadline)) }
+        #expect(try semaphore.withPermit(timeout: .until(deadline)) { semaphore.availablePermits } == 0)
+        try semaphore.wait(timeout: .until(deadline))
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
     }
 
@@ -114,11 +114,11 @@ struct PrioritySemaphoreTests {
         let semaphore = PrioritySemaphore(value: 0), deadline = ContinuousClock.now + .seconds(1000)
         let served = Shared([String]())
         let low = Thread {
-            try? semaphore.withPermit(priority: .low, until: deadline) { served.append("low") }
+            try? semaphore.withPermit(priority: .low, timeout: .until(deadline)) { served.append("low") }
         }
         waitUntil { semaphore.waitingCount == 1 }
         let high = Thread {
-            try? semaphore.wait(priority: .high, until: deadline)
+            try? semaphore.wait(priority: .high, timeout: .until(deadline))
             served.append("high")
             try? semaphore.signal()
         }
@@ -210,7 +210,7 @@ struct PrioritySemaphoreTests {
         let semaphore = PrioritySemaphore(value: 3, most: 3), inside = Shared(0), most = Shared(0)
         Threads.run(8) { index in
             for round in 0..<2000 {
-                let permits = 1 + (round + index) % 3, timeout: Duration? = round % 5 == 0 ? .microseconds(3) : nil
+                let permits = 1 + (round + index) % 3, timeout: TimeLimit = round % 5 == 0 ? .microseconds(3) : .never
                 let priority = CommandPriority(rawValue: Int32(index % 3))
                 do { try semaphore.wait(permits: permits, priority: priority, timeout: timeout) } catch { continue }
                 let now = inside.access { number in

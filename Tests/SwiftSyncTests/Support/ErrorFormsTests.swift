@@ -145,11 +145,11 @@ struct ErrorFormsTests {
         let queue = WorkQueue(label: "closed"), ordered = FIFOQueue()
         queue.shutdown()
         ordered.shutdown()
-        do { try await queue.run(timeout: nil) {} } catch WorkQueueError.shutDown {} catch { Issue.record(error) }
-        do { try await queue.run(timeout: nil) {} } catch let error as WorkQueueError {
+        do { try await queue.run(timeout: .never) {} } catch WorkQueueError.shutDown {} catch { Issue.record(error) }
+        do { try await queue.run(timeout: .never) {} } catch let error as WorkQueueError {
             #expect(error == .shutDown)
         } catch { Issue.record(error) }
-        do { try await queue.run(timeout: nil) {} } catch { #expect(error as? WorkQueueError == .shutDown) }
+        do { try await queue.run(timeout: .never) {} } catch { #expect(error as? WorkQueueError == .shutDown) }
         do { try await ordered.enqueueAndWait { () async throws in } } catch OrderedQueueError.shutDown {} catch {
             Issue.record(error)
         }
@@ -205,7 +205,7 @@ struct ErrorFormsTests {
     func aReasonIsCaught() {
         let lock = ReadWriteCoordinator(), routes = Snapshot(1), errors = Shared([SyncErrorReason]())
         lock.blockingWrite {
-            do { try lock.read(timeout: nil) {} } catch SyncErrorReason.wouldDeadlock {
+            do { try lock.read(timeout: .never) {} } catch SyncErrorReason.wouldDeadlock {
                 errors.append(.wouldDeadlock)
             } catch {}
         }
@@ -276,7 +276,7 @@ struct ErrorFormsTests {
             serial.async(priority: .low) { order.append(2) }
             serial.async(priority: .high) { order.append(1) }
             serial.resume()
-            try serial.sync(timeout: nil, priority: .lowest) {}
+            try serial.sync(priority: .lowest, timeout: .never) {}
             #expect(order.value == [1, 2], "\(policy)")
         }
         let some: Int? = 1, bounded = WorkQueue(label: "one", capacity: some, whenFull: .refuse)

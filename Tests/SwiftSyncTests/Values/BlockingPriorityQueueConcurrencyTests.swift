@@ -93,11 +93,11 @@ import Testing
         let timeout = Duration.milliseconds(milliseconds)
         for _ in 0..<5 {
             let popTook = ContinuousClock().measure {
-                #expect(throws: BlockingPriorityQueueError.timedOut) { try empty.pop(timeout: timeout) }
+                #expect(throws: BlockingPriorityQueueError.timedOut) { try empty.pop(timeout: .after(timeout)) }
             }
             #expect(popTook >= timeout)
             let pushTook = ContinuousClock().measure {
-                #expect(throws: BlockingPriorityQueueError.timedOut) { try full.push(2, timeout: timeout) }
+                #expect(throws: BlockingPriorityQueueError.timedOut) { try full.push(2, timeout: .after(timeout)) }
             }
             #expect(pushTook >= timeout)
         }

@@ -36,9 +36,9 @@ struct BlockingPriorityQueueStressTests {
             let request = Request(&random, index * rounds + round)
             do {
                 if index % 2 == 0 {
-                    try queue.push(request.element, priority: request.priority, timeout: request.timeout)
+                    try queue.push(request.element, priority: request.priority, timeout: .after(request.timeout))
                     moved.append(request.element)
-                } else if let element = try queue.pop(timeout: request.timeout) {
+                } else if let element = try queue.pop(timeout: .after(request.timeout)) {
                     moved.append(element)
                 }
             } catch {}
@@ -64,8 +64,8 @@ struct BlockingPriorityQueueStressTests {
 
     private static func suspend(_ queue: Queue, _ request: Request, pushes: Bool) async -> Int? {
         do {
-            if !pushes { return try await queue.suspending.pop(timeout: request.timeout) }
-            try await queue.suspending.push(request.element, priority: request.priority, timeout: request.timeout)
+            if !pushes { return try await queue.suspending.pop(timeout: .after(request.timeout)) }
+            try await queue.suspending.push(request.element, priority: request.priority, timeout: .after(request.timeout))
             return request.element
         } catch { return nil }
     }

@@ -36,13 +36,13 @@ struct BlockingPriorityQueueTaskTests {
         let queue = BlockingPriorityQueue<String>(capacity: 4)
         try await queue.suspending.push("normal")
         try await queue.suspending.push("low", priority: .low, timeout: .zero)
-        try await queue.suspending.push("high", priority: .high, until: .now + .seconds(50))
-        try await queue.suspending.push("highest", priority: .highest, until: SuspendingClock.now + .seconds(50))
+        try await queue.suspending.push("high", priority: .high, timeout: .until(.now + .seconds(50)))
+        try await queue.suspending.push("highest", priority: .highest, timeout: .until(SuspendingClock.now + .seconds(50)))
         #expect(queue.count == 4)
         #expect(try await queue.suspending.pop() == "highest")
         #expect(try await queue.suspending.pop(timeout: .zero) == "high")
-        #expect(try await queue.suspending.pop(until: .now) == "normal")
-        #expect(try await queue.suspending.pop(until: SuspendingClock.now) == "low")
+        #expect(try await queue.suspending.pop(timeout: .until(.now)) == "normal")
+        #expect(try await queue.suspending.pop(timeout: .until(SuspendingClock.now)) == "low")
     }
 
     @Test
@@ -216,9 +216,9 @@ struct BlockingPriorityQueueTaskTests {
             await #expect(throws: BlockingPriorityQueueError.timedOut) {
                 switch form {
                 case 0: _ = try await empty.suspending.pop(timeout: .milliseconds(2))
-                case 1: _ = try await empty.suspending.pop(until: instant)
+                case 1: _ = try await empty.suspending.pop(timeout: .until(instant))
                 case 2: try await full.suspending.push(1, timeout: .milliseconds(2))
-                default: try await full.suspending.push(1, until: instant)
+                default: try await full.suspending.push(1, timeout: .until(instant))
                 }
             }
             #expect(clock.now - start >= .milliseconds(2))

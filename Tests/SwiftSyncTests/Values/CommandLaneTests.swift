@@ -89,7 +89,7 @@ struct CommandLaneTests {
                 let value = QueueSafeValue(value: 0)
                 box = value.wait.lowestPriority.box
                 for index in 0..<12 {
-                    let timeout: Duration? = index % 4 == 3 ? .microseconds(round) : nil
+                    let timeout: TimeLimit = index % 4 == 3 ? .microseconds(round) : .never
                     value.async(performIn: queues[index % 3], timeout: timeout).priority(.normal).set {
                         $0 += 1
                     } completion: { result in

@@ -152,7 +152,7 @@ struct QueueSafeValueLaneStressTests {
         queue.async { usleep(200) }
         for number in 0..<commands {
             let issue = Self.makeIssue(number, seed)
-            let timeout: Duration? = (number + seed) % 10 == 9 ? .microseconds(100) : nil
+            let timeout: TimeLimit = (number + seed) % 10 == 9 ? .microseconds(100) : .never
             value.async(performIn: queue, timeout: timeout).priority(.init(rawValue: issue.priority)).set {
                 $0.append(issue)
             } completion: { _ in
@@ -184,7 +184,7 @@ struct QueueSafeValueLaneStressTests {
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<commands {
                 group.addTask {
-                    let timeout: Duration? = (number + seed) % 10 == 9 ? .microseconds(100) : nil
+                    let timeout: TimeLimit = (number + seed) % 10 == 9 ? .microseconds(100) : .never
                     let task = Task(priority: priorities[number % 3]) {
                         await place.command(value, seed, timeout: timeout)
                     }
@@ -216,15 +216,11 @@ struct QueueSafeValueLaneStressTests {
 
 extension QueueSafeValueLaneStressTests.Place {
     fileprivate func command(
-        _ value: QueueSafeValue<[QueueSafeValueLaneStressTests.Issue]>, _ seed: Int, timeout: Duration?
+        _ value: QueueSafeValue<[QueueSafeValueLaneStressTests.Issue]>, _ seed: Int, timeout: TimeLimit
     ) async {
         let issue = QueueSafeValueLaneStressTests.makeIssue(issued, seed)
         issued += 1
-        if let timeout {
-            await value.suspending(timeout: timeout).priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
-        } else {
-            await value.suspending.priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
-        }
+        await value.suspending(timeout: timeout).priority(.init(rawValue: issue.priority)).set { $0.append(issue) }
     }
 }
 

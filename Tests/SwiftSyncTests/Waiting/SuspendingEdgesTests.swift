@@ -26,7 +26,7 @@ struct SuspendingEdgesTests {
 
         static let all = 0..<5
 
-        func count(_ kind: Int, timeout: Duration? = nil) async throws {
+        func count(_ kind: Int, timeout: TimeLimit = .never) async throws {
             switch kind {
             case 0: try await mutex.suspending.withLock(timeout: timeout) { $0 += 1 }
             case 1: try await lock.suspending.withWriteLock(timeout: timeout) { $0 += 1 }
@@ -64,7 +64,7 @@ struct SuspendingEdgesTests {
             for number in 0..<2000 {
                 let task = Task.detached {
                     do {
-                        let timeout: Duration? = number % 3 == 0 ? .microseconds(number % 50) : nil
+                        let timeout: TimeLimit = number % 3 == 0 ? .microseconds(number % 50) : .never
                         try await sections.count(kind, timeout: timeout)
                         entered.increment()
                     } catch {}
@@ -167,7 +167,7 @@ struct SuspendingEdgesTests {
             return Unique(count: old)
         }
         #expect(taken.count == 1)
-        #expect(try await unique.suspending.withLock(until: .now) { $0.count } == 7)
+        #expect(try await unique.suspending.withLock(timeout: .until(.now)) { $0.count } == 7)
         try await box.suspending.withLock { $0.count += 1 }
         #expect(try await box.suspending.withLock { $0.count } == 1)
         try await async.withLock { $0.count += 1 }
@@ -183,8 +183,8 @@ struct SuspendingEdgesTests {
             try await withDeadline(.now + far) { try await sections.count(kind) }
             try await withDeadline(ContinuousClock.now - far) { try await sections.count(kind) }
             try await withDeadline(SuspendingClock.now + far) { try await sections.count(kind) }
-            try await withDeadline(SuspendingClock.now - far) { try await sections.count(kind, timeout: far) }
-            try await withDeadline(.now + far) { try await sections.count(kind, timeout: .zero - far) }
+            try await withDeadline(SuspendingClock.now - far) { try await sections.count(kind, timeout: .after(far)) }
+            try await withDeadline(.now + far) { try await sections.count(kind, timeout: .after(.zero - far)) }
         }
         #expect(try await sections.value(kind) == 15)
     }

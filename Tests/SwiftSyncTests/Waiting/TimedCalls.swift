@@ -1,40 +1,37 @@
-// More than 400 lines: one table, of every call that takes an instant.
+// More than 400 lines: one table, of every call that takes a limit of time.
 import Dispatch
 import Testing
 
 @testable import SwiftSync
 
-/// When a call is to stop waiting.
-enum When: Sendable {
-    case continuous(ContinuousClock.Instant)
-    case suspending(SuspendingClock.Instant)
-    /// It says nothing of a time itself, or names one that is far away.
-    case ofRequest
+extension TimeLimit {
+    static let far = TimeLimit.after(.seconds(1000))
 
-    static let far = Duration.seconds(1000)
-
-    /// Each form of an instant, so far from now.
-    static func all(_ span: Duration) -> [When] {
-        [.continuous(.now + span), .suspending(.now + span)]
+    /// Each form of a limit that lies so far from now.
+    static func all(_ span: Duration) -> [TimeLimit] {
+        [.after(span), .until(ContinuousClock.now + span), .until(SuspendingClock.now + span)]
     }
 
-    /// Calls `body` for an instant from now by either clock, and expects it to come back at that instant at the
-    /// earliest.
-    static func neverEarly(_ span: Duration, _ body: (When) async -> Void) async {
+    /// Calls `body` for an instant from now by either clock and for the time until then, and expects it to come back
+    /// at that instant at the earliest.
+    static func neverEarly(_ span: Duration, _ body: (TimeLimit) async -> Void) async {
         let continuous = ContinuousClock.now + span
-        await body(.continuous(continuous))
+        await body(.until(continuous))
         #expect(ContinuousClock.now >= continuous)
         let suspending = SuspendingClock.now + span
-        await body(.suspending(suspending))
+        await body(.until(suspending))
         #expect(SuspendingClock.now >= suspending)
+        let start = ContinuousClock.now
+        await body(.after(span))
+        #expect(ContinuousClock.now - start >= span)
     }
 }
 
-/// A call that takes an instant. It says whether it has reported that this came first.
+/// A call that takes a limit of time. It says whether it has reported that this came first.
 struct TimedCall: Sendable {
     private enum Form {
-        case thread(@Sendable (When) throws -> Bool)
-        case task(@Sendable (When) async throws -> Bool)
+        case thread(@Sendable (TimeLimit) throws -> Bool)
+        case task(@Sendable (TimeLimit) async throws -> Bool)
     }
 
     let name: String
@@ -44,30 +41,30 @@ struct TimedCall: Sendable {
 
     /// One that blocks its thread, and so has one of its own.
     static func thread(
-        _ name: String, isFreeAtOnce: Bool = true, _ call: @escaping @Sendable (When) throws -> Bool
+        _ name: String, isFreeAtOnce: Bool = true, _ call: @escaping @Sendable (TimeLimit) throws -> Bool
     ) -> TimedCall {
         TimedCall(name: name, form: .thread(call), isFreeAtOnce: isFreeAtOnce)
     }
 
     static func task(
-        _ name: String, isFreeAtOnce: Bool = true, _ call: @escaping @Sendable (When) async throws -> Bool
+        _ name: String, isFreeAtOnce: Bool = true, _ call: @escaping @Sendable (TimeLimit) async throws -> Bool
     ) -> TimedCall {
         TimedCall(name: name, form: .task(call), isFreeAtOnce: isFreeAtOnce)
     }
 
-    func hasTimedOut(_ when: When) async -> Bool {
+    func hasTimedOut(_ limit: TimeLimit) async -> Bool {
         switch form {
-        case .thread(let call): await Self.onThread { Self.hasTimedOut { try call(when) } }
-        case .task(let call): await Self.hasTimedOut { try await call(when) }
+        case .thread(let call): await Self.onThread { Self.hasTimedOut { try call(limit) } }
+        case .task(let call): await Self.hasTimedOut { try await call(limit) }
         }
     }
 
     /// The same call, made inside `withDeadline`.
-    func hasTimedOut(within instant: ContinuousClock.Instant, _ when: When = .ofRequest) async -> Bool {
+    func hasTimedOut(within instant: ContinuousClock.Instant, _ limit: TimeLimit = .never) async -> Bool {
         switch form {
         case .thread(let call):
-            await Self.onThread { withDeadline(instant) { Self.hasTimedOut { try call(when) } } }
-        case .task(let call): await withDeadline(instant) { await Self.hasTimedOut { try await call(when) } }
+            await Self.onThread { withDeadline(instant) { Self.hasTimedOut { try call(limit) } } }
+        case .task(let call): await withDeadline(instant) { await Self.hasTimedOut { try await call(limit) } }
         }
     }
 
@@ -216,57 +213,26 @@ final class BusyObjects: Sendable {
 
     private var locks: [TimedCall] {
         [
-            .thread("PriorityMutex.withLock") { [mutex] when in
-                switch when {
-                case .continuous(let instant): mutex.withLock(until: instant) { $0 } == nil
-                case .suspending(let instant): mutex.withLock(priority: .high, until: instant) { $0 } == nil
-                case .ofRequest: mutex.withLock(timeout: .seconds(600)) { $0 } == nil
-                }
+            .thread("PriorityMutex.withLock") { [mutex] limit in
+                mutex.withLock(timeout: limit) { $0 } == nil
             },
-            .task("PriorityMutex.suspending.withLock") { [mutex] when in
-                switch when {
-                case .continuous(let instant): try await mutex.suspending.withLock(until: instant) { _ in false }
-                case .suspending(let instant): try await mutex.suspending.withLock(until: instant) { _ in false }
-                case .ofRequest: try await mutex.suspending.withLock { _ in false }
-                }
+            .task("PriorityMutex.suspending.withLock") { [mutex] limit in
+                try await mutex.suspending.withLock(timeout: limit) { _ in false }
             },
-            .thread("PriorityMutex.withLock(when:)") { [mutex] when in
-                switch when {
-                case .continuous(let instant): mutex.withLock(when: { $0 == 0 }, until: instant) { $0 } == nil
-                case .suspending(let instant):
-                    mutex.withLock(when: { $0 == 0 }, priority: .high, until: instant) { $0 } == nil
-                case .ofRequest: mutex.withLock(when: { $0 == 0 }, timeout: .seconds(600)) { $0 } == nil
-                }
+            .thread("PriorityMutex.withLock(when:)") { [mutex] limit in
+                mutex.withLock(when: { $0 == 0 }, timeout: limit) { $0 } == nil
             },
-            .task("PriorityMutex.suspending.withLock(when:)") { [mutex] when in
-                switch when {
-                case .continuous(let instant):
-                    try await mutex.suspending.withLock(when: { $0 == 0 }, until: instant) { _ in false }
-                case .suspending(let instant):
-                    try await mutex.suspending.withLock(when: { $0 == 0 }, until: instant) { _ in false }
-                case .ofRequest: try await mutex.suspending.withLock(when: { $0 == 0 }) { _ in false }
-                }
+            .task("PriorityMutex.suspending.withLock(when:)") { [mutex] limit in
+                try await mutex.suspending.withLock(when: { $0 == 0 }, timeout: limit) { _ in false }
             },
-            .thread("CriticalSection.execute") { [section] when in
-                switch when {
-                case .continuous(let instant): !section.execute(until: instant) {}
-                case .suspending(let instant): !section.execute(until: instant) {}
-                case .ofRequest: !section.execute(timeout: When.far) {}
-                }
+            .thread("CriticalSection.execute") { [section] limit in
+                !section.execute(timeout: limit) {}
             },
-            .thread("CriticalSection.execute, in seconds") { [section] when in
-                switch when {
-                case .continuous(let instant): !section.execute(until: instant) {}
-                case .suspending(let instant): !section.execute(until: instant) {}
-                case .ofRequest: !section.execute(timeout: 1000.0) {}
-                }
+            .thread("CriticalSection.execute, in seconds") { [section] limit in
+                !section.execute(timeout: limit) {}
             },
-            .task("AsyncMutex.withLock") { [asyncMutex] when in
-                switch when {
-                case .continuous(let instant): try await asyncMutex.withLock(until: instant) { _ in }
-                case .suspending(let instant): try await asyncMutex.withLock(until: instant) { _ in }
-                case .ofRequest: try await asyncMutex.withLock { _ in }
-                }
+            .task("AsyncMutex.withLock") { [asyncMutex] limit in
+                try await asyncMutex.withLock(timeout: limit) { _ in }
                 return false
             },
         ]
@@ -274,80 +240,42 @@ final class BusyObjects: Sendable {
 
     private var semaphores: [TimedCall] {
         [
-            .thread("PrioritySemaphore.wait") { [semaphore] when in
-                switch when {
-                case .continuous(let instant): try semaphore.wait(until: instant)
-                case .suspending(let instant): try semaphore.wait(until: instant)
-                case .ofRequest: try semaphore.wait()
-                }
+            .thread("PrioritySemaphore.wait") { [semaphore] limit in
+                try semaphore.wait(timeout: limit)
                 try semaphore.signal()
                 return false
             },
-            .task("await PrioritySemaphore.wait") { [semaphore] when in
-                switch when {
-                case .continuous(let instant): try await semaphore.wait(until: instant)
-                case .suspending(let instant): try await semaphore.wait(until: instant)
-                case .ofRequest: try await semaphore.wait()
-                }
+            .task("await PrioritySemaphore.wait") { [semaphore] limit in
+                try await semaphore.wait(timeout: limit)
                 try semaphore.signal()
                 return false
             },
-            .thread("PrioritySemaphore.withPermit") { [semaphore] when in
-                switch when {
-                case .continuous(let instant): try semaphore.withPermit(until: instant) { false }
-                case .suspending(let instant): try semaphore.withPermit(until: instant) { false }
-                case .ofRequest: try semaphore.withPermit { false }
-                }
+            .thread("PrioritySemaphore.withPermit") { [semaphore] limit in
+                try semaphore.withPermit(timeout: limit) { false }
             },
-            .task("await PrioritySemaphore.withPermit") { [semaphore] when in
-                switch when {
-                case .continuous(let instant): try await semaphore.withPermit(until: instant) { false }
-                case .suspending(let instant): try await semaphore.withPermit(until: instant) { false }
-                case .ofRequest: try await semaphore.withPermit { false }
-                }
+            .task("await PrioritySemaphore.withPermit") { [semaphore] limit in
+                try await semaphore.withPermit(timeout: limit) { false }
             },
         ]
     }
 
     private var readWriteLocks: [TimedCall] {
         [
-            .thread("ReadWriteLock.withReadLock") { [lock] when in
-                switch when {
-                case .continuous(let instant): lock.withReadLock(until: instant) { $0 } == nil
-                case .suspending(let instant): lock.withReadLock(until: instant) { $0 } == nil
-                case .ofRequest: lock.withReadLock(timeout: When.far) { $0 } == nil
-                }
+            .thread("ReadWriteLock.withReadLock") { [lock] limit in
+                lock.withReadLock(timeout: limit) { $0 } == nil
             },
-            .thread("ReadWriteLock.withWriteLock") { [readLock] when in
-                switch when {
-                case .continuous(let instant): readLock.withWriteLock(until: instant) { $0 } == nil
-                case .suspending(let instant): readLock.withWriteLock(until: instant) { $0 } == nil
-                case .ofRequest: readLock.withWriteLock(timeout: When.far) { $0 } == nil
-                }
+            .thread("ReadWriteLock.withWriteLock") { [readLock] limit in
+                readLock.withWriteLock(timeout: limit) { $0 } == nil
             },
-            .task("ReadWriteLock.suspending.withReadLock") { [lock] when in
-                switch when {
-                case .continuous(let instant): try await lock.suspending.withReadLock(until: instant) { _ in false }
-                case .suspending(let instant): try await lock.suspending.withReadLock(until: instant) { _ in false }
-                case .ofRequest: try await lock.suspending.withReadLock { _ in false }
-                }
+            .task("ReadWriteLock.suspending.withReadLock") { [lock] limit in
+                try await lock.suspending.withReadLock(timeout: limit) { _ in false }
             },
-            .task("ReadWriteLock.suspending.withWriteLock") { [readLock] when in
-                switch when {
-                case .continuous(let instant):
-                    try await readLock.suspending.withWriteLock(until: instant) { _ in false }
-                case .suspending(let instant):
-                    try await readLock.suspending.withWriteLock(until: instant) { _ in false }
-                case .ofRequest: try await readLock.suspending.withWriteLock { _ in false }
-                }
+            .task("ReadWriteLock.suspending.withWriteLock") { [readLock] limit in
+                try await readLock.suspending.withWriteLock(timeout: limit) { _ in false }
             },
-            .thread("ReadWriteLock.Upgrade") { [readLock] when in
+            .thread("ReadWriteLock.Upgrade") { [readLock] limit in
                 try readLock.withUpgradableReadLock { _, upgrade in
-                    switch when {
-                    case .continuous(let instant): try upgrade(until: instant) { _ in false }
-                    case .suspending(let instant): try upgrade(until: instant) { _ in false }
-                    case .ofRequest: try upgrade { _ in false }
-                    }
+                    try upgrade(timeout: limit) { _ in false }
                 }
             },
         ]
@@ -355,59 +283,31 @@ final class BusyObjects: Sendable {
 
     private var coordinators: [TimedCall] {
         var all: [TimedCall] = [
-            .thread("ReadWriteCoordinator.read") { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try coordinator.read(until: instant) { false }
-                case .suspending(let instant): try coordinator.read(until: instant) { false }
-                case .ofRequest: try coordinator.read(timeout: nil) { false }
-                }
+            .thread("ReadWriteCoordinator.read") { [coordinator] limit in
+                try coordinator.read(timeout: limit) { false }
             },
-            .thread("ReadWriteCoordinator.blockingWrite") { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try coordinator.blockingWrite(until: instant) { false }
-                case .suspending(let instant): try coordinator.blockingWrite(until: instant) { false }
-                case .ofRequest: try coordinator.blockingWrite(timeout: nil) { false }
-                }
+            .thread("ReadWriteCoordinator.blockingWrite") { [coordinator] limit in
+                try coordinator.blockingWrite(timeout: limit) { false }
             },
-            .thread("ReadWriteCoordinator.drain") { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try coordinator.drain(until: instant)
-                case .suspending(let instant): try coordinator.drain(until: instant)
-                case .ofRequest: try coordinator.drain(timeout: nil)
-                }
+            .thread("ReadWriteCoordinator.drain") { [coordinator] limit in
+                try coordinator.drain(timeout: limit)
                 return false
             },
-            .task("ReadWriteCoordinator.suspending.read", isFreeAtOnce: false) { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try await coordinator.suspending.read(until: instant) { false }
-                case .suspending(let instant): try await coordinator.suspending.read(until: instant) { false }
-                case .ofRequest: try await coordinator.suspending.read { false }
-                }
+            .task("ReadWriteCoordinator.suspending.read", isFreeAtOnce: false) { [coordinator] limit in
+                try await coordinator.suspending.read(timeout: limit) { false }
             },
-            .task("ReadWriteCoordinator.suspending.write", isFreeAtOnce: false) { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try await coordinator.suspending.write(until: instant) { false }
-                case .suspending(let instant): try await coordinator.suspending.write(until: instant) { false }
-                case .ofRequest: try await coordinator.suspending.write { false }
-                }
+            .task("ReadWriteCoordinator.suspending.write", isFreeAtOnce: false) { [coordinator] limit in
+                try await coordinator.suspending.write(timeout: limit) { false }
             },
-            .task("ReadWriteCoordinator.suspending.drain", isFreeAtOnce: false) { [coordinator] when in
-                switch when {
-                case .continuous(let instant): try await coordinator.suspending.drain(until: instant)
-                case .suspending(let instant): try await coordinator.suspending.drain(until: instant)
-                case .ofRequest: try await coordinator.suspending.drain()
-                }
+            .task("ReadWriteCoordinator.suspending.drain", isFreeAtOnce: false) { [coordinator] limit in
+                try await coordinator.suspending.drain(timeout: limit)
                 return false
             },
         ]
         #if RCU
         all.append(
-            .thread("Snapshot.update") { [snapshot] when in
-                switch when {
-                case .continuous(let instant): try snapshot.update(until: instant) { _ in false }
-                case .suspending(let instant): try snapshot.update(until: instant) { _ in false }
-                case .ofRequest: try snapshot.update(timeout: When.far) { _ in false }
-                }
+            .thread("Snapshot.update") { [snapshot] limit in
+                try snapshot.update(timeout: limit) { _ in false }
             })
         #endif
         return all
@@ -415,74 +315,42 @@ final class BusyObjects: Sendable {
 
     private var values: [TimedCall] {
         [
-            .thread("QueueSafeValue.wait") { [value] when in
-                switch when {
-                case .continuous(let instant): value.wait(until: instant).lowestPriority.get().hasTimedOut
-                case .suspending(let instant): value.wait(until: instant).highestPriority.get().hasTimedOut
-                case .ofRequest: value.wait.priority(.low).get().hasTimedOut
-                }
+            .thread("QueueSafeValue.wait") { [value] limit in
+                value.wait(timeout: limit).lowestPriority.get().hasTimedOut
             },
-            .task("QueueSafeValue.suspending") { [value] when in
-                switch when {
-                case .continuous(let instant): await value.suspending(until: instant).get().hasTimedOut
-                case .suspending(let instant): await value.suspending(until: instant).get().hasTimedOut
-                case .ofRequest: await value.suspending.get().hasTimedOut
-                }
+            .task("QueueSafeValue.suspending") { [value] limit in
+                await value.suspending(timeout: limit).get().hasTimedOut
             },
-            .thread("QueueSafeSyncedValue") { [synced] when in
-                switch when {
-                case .continuous(let instant): synced.until(instant).lowestPriority.get().hasTimedOut
-                case .suspending(let instant): synced.until(instant).lowestPriority.get().hasTimedOut
-                case .ofRequest: synced.lowestPriority.get().hasTimedOut
-                }
+            .thread("QueueSafeSyncedValue") { [synced] limit in
+                synced.timeout(limit).lowestPriority.get().hasTimedOut
             },
-            .task("ResourcePool.withResource") { [pool] when in
-                switch when {
-                case .continuous(let instant): try await pool.withResource(until: instant) { _ in false }
-                case .suspending(let instant): try await pool.withResource(until: instant) { _, _ in false }
-                case .ofRequest: try await pool.withResource { _ in false }
-                }
+            .task("ResourcePool.withResource") { [pool] limit in
+                try await pool.withResource(timeout: limit) { _ in false }
             },
         ]
     }
 
     private var priorityQueues: [TimedCall] {
         [
-            .thread("BlockingPriorityQueue.pop") { [empty] when in
+            .thread("BlockingPriorityQueue.pop") { [empty] limit in
                 let popped =
-                    switch when {
-                    case .continuous(let instant): try empty.pop(until: instant)
-                    case .suspending(let instant): try empty.pop(until: instant)
-                    case .ofRequest: try empty.pop(timeout: When.far)
-                    }
+                    try empty.pop(timeout: limit)
                 #expect(empty.tryPush(popped!))
                 return false
             },
-            .thread("BlockingPriorityQueue.push") { [full] when in
-                switch when {
-                case .continuous(let instant): try full.push(2, until: instant)
-                case .suspending(let instant): try full.push(2, priority: .high, until: instant)
-                case .ofRequest: try full.push(2, timeout: When.far)
-                }
+            .thread("BlockingPriorityQueue.push") { [full] limit in
+                try full.push(2, timeout: limit)
                 #expect(full.tryPop() == 2)
                 return false
             },
-            .task("BlockingPriorityQueue.suspending.pop") { [empty] when in
+            .task("BlockingPriorityQueue.suspending.pop") { [empty] limit in
                 let popped =
-                    switch when {
-                    case .continuous(let instant): try await empty.suspending.pop(until: instant)
-                    case .suspending(let instant): try await empty.suspending.pop(until: instant)
-                    case .ofRequest: try await empty.suspending.pop()
-                    }
+                    try await empty.suspending.pop(timeout: limit)
                 #expect(empty.tryPush(popped!))
                 return false
             },
-            .task("BlockingPriorityQueue.suspending.push") { [full] when in
-                switch when {
-                case .continuous(let instant): try await full.suspending.push(2, until: instant)
-                case .suspending(let instant): try await full.suspending.push(2, priority: .high, until: instant)
-                case .ofRequest: try await full.suspending.push(2)
-                }
+            .task("BlockingPriorityQueue.suspending.push") { [full] limit in
+                try await full.suspending.push(2, timeout: limit)
                 #expect(full.tryPop() == 2)
                 return false
             },
@@ -491,42 +359,22 @@ final class BusyObjects: Sendable {
 
     private var queues: [TimedCall] {
         [
-            .thread("WorkQueue.sync", isFreeAtOnce: false) { [work] when in
-                switch when {
-                case .continuous(let instant): try work.sync(until: instant) { false }
-                case .suspending(let instant): try work.sync(until: instant, priority: .high) { false }
-                case .ofRequest: try work.sync(timeout: nil) { false }
-                }
+            .thread("WorkQueue.sync", isFreeAtOnce: false) { [work] limit in
+                try work.sync(timeout: limit) { false }
             },
-            .task("WorkQueue.run", isFreeAtOnce: false) { [work] when in
-                switch when {
-                case .continuous(let instant): try await work.run(until: instant) { false }
-                case .suspending(let instant): try await work.run(until: instant, priority: .high) { false }
-                case .ofRequest: try await work.run(timeout: nil) { false }
-                }
+            .task("WorkQueue.run", isFreeAtOnce: false) { [work] limit in
+                try await work.run(timeout: limit) { false }
             },
-            .thread("WorkQueue.drain", isFreeAtOnce: false) { [work] when in
-                switch when {
-                case .continuous(let instant): try work.drain(until: instant)
-                case .suspending(let instant): try work.drain(until: instant)
-                case .ofRequest: try work.drain(timeout: nil)
-                }
+            .thread("WorkQueue.drain", isFreeAtOnce: false) { [work] limit in
+                try work.drain(timeout: limit)
                 return false
             },
-            .task("await WorkQueue.drain", isFreeAtOnce: false) { [work] when in
-                switch when {
-                case .continuous(let instant): try await work.drain(until: instant)
-                case .suspending(let instant): try await work.drain(until: instant)
-                case .ofRequest: try await work.drain(timeout: nil)
-                }
+            .task("await WorkQueue.drain", isFreeAtOnce: false) { [work] limit in
+                try await work.drain(timeout: limit)
                 return false
             },
-            .task("WorkQueue.asyncWaitingForRoom", isFreeAtOnce: false) { [fullWork] when in
-                switch when {
-                case .continuous(let instant): try await fullWork.asyncWaitingForRoom(until: instant) {}
-                case .suspending(let instant): try await fullWork.asyncWaitingForRoom(until: instant) {}
-                case .ofRequest: try await fullWork.asyncWaitingForRoom {}
-                }
+            .task("WorkQueue.asyncWaitingForRoom", isFreeAtOnce: false) { [fullWork] limit in
+                try await fullWork.asyncWaitingForRoom(timeout: limit) {}
                 return false
             },
         ]
@@ -534,26 +382,14 @@ final class BusyObjects: Sendable {
 
     private var wideQueues: [TimedCall] {
         [
-            .thread("ConcurrentWorkQueue.sync", isFreeAtOnce: false) { [wide] when in
-                switch when {
-                case .continuous(let instant): try wide.sync(flags: .barrier, until: instant) { false }
-                case .suspending(let instant): try wide.sync(flags: [], until: instant) { false }
-                case .ofRequest: try wide.sync(flags: .barrier, timeout: nil) { false }
-                }
+            .thread("ConcurrentWorkQueue.sync", isFreeAtOnce: false) { [wide] limit in
+                try wide.sync(flags: .barrier, timeout: limit) { false }
             },
-            .task("ConcurrentWorkQueue.run", isFreeAtOnce: false) { [wide] when in
-                switch when {
-                case .continuous(let instant): try await wide.run(flags: .barrier, until: instant) { false }
-                case .suspending(let instant): try await wide.run(flags: [], until: instant) { false }
-                case .ofRequest: try await wide.run(flags: .barrier, timeout: nil) { false }
-                }
+            .task("ConcurrentWorkQueue.run", isFreeAtOnce: false) { [wide] limit in
+                try await wide.run(flags: .barrier, timeout: limit) { false }
             },
-            .task("ConcurrentWorkQueue.asyncWaitingForRoom", isFreeAtOnce: false) { [fullWide] when in
-                switch when {
-                case .continuous(let instant): try await fullWide.asyncWaitingForRoom(flags: [], until: instant) {}
-                case .suspending(let instant): try await fullWide.asyncWaitingForRoom(flags: [], until: instant) {}
-                case .ofRequest: try await fullWide.asyncWaitingForRoom(flags: []) {}
-                }
+            .task("ConcurrentWorkQueue.asyncWaitingForRoom", isFreeAtOnce: false) { [fullWide] limit in
+                try await fullWide.asyncWaitingForRoom(flags: [], timeout: limit) {}
                 return false
             },
         ]
@@ -561,58 +397,30 @@ final class BusyObjects: Sendable {
 
     private var orderedQueues: [TimedCall] {
         [
-            .task("FIFOQueue.enqueueAndWait", isFreeAtOnce: false) { [fifo] when in
-                switch when {
-                case .continuous(let instant): try await fifo.enqueueAndWait(until: instant) { false }
-                case .suspending(let instant): try await fifo.enqueueAndWait(until: instant) { false }
-                case .ofRequest: try await fifo.enqueueAndWait { () async throws in false }
-                }
+            .task("FIFOQueue.enqueueAndWait", isFreeAtOnce: false) { [fifo] limit in
+                try await fifo.enqueueAndWait(timeout: limit) { false }
             },
-            .task("FIFOQueue.enqueueAndWait(on:)", isFreeAtOnce: false) { [fifo, ledger] when in
-                switch when {
-                case .continuous(let instant): try await fifo.enqueueAndWait(on: ledger, until: instant) { _ in false }
-                case .suspending(let instant): try await fifo.enqueueAndWait(on: ledger, until: instant) { _ in false }
-                case .ofRequest: try await fifo.enqueueAndWait(on: ledger, timeout: When.far) { _ in false }
-                }
+            .task("FIFOQueue.enqueueAndWait(on:)", isFreeAtOnce: false) { [fifo, ledger] limit in
+                try await fifo.enqueueAndWait(on: ledger, timeout: limit) { _ in false }
             },
-            .task("FIFOQueue.drain", isFreeAtOnce: false) { [fifo] when in
-                switch when {
-                case .continuous(let instant): try await fifo.drain(until: instant)
-                case .suspending(let instant): try await fifo.drain(until: instant)
-                case .ofRequest: try await fifo.drain()
-                }
+            .task("FIFOQueue.drain", isFreeAtOnce: false) { [fifo] limit in
+                try await fifo.drain(timeout: limit)
                 return false
             },
-            .task("FIFOQueue.enqueueWaitingForRoom", isFreeAtOnce: false) { [fullFIFO] when in
-                switch when {
-                case .continuous(let instant): try await fullFIFO.enqueueWaitingForRoom(until: instant) {}
-                case .suspending(let instant): try await fullFIFO.enqueueWaitingForRoom(until: instant) {}
-                case .ofRequest: try await fullFIFO.enqueueWaitingForRoom {}
-                }
+            .task("FIFOQueue.enqueueWaitingForRoom", isFreeAtOnce: false) { [fullFIFO] limit in
+                try await fullFIFO.enqueueWaitingForRoom(timeout: limit) {}
                 return false
             },
-            .task("ActorQueue.enqueueAndWait", isFreeAtOnce: false) { [ledger] when in
-                switch when {
-                case .continuous(let instant): try await ledger.queue.enqueueAndWait(until: instant) { _ in false }
-                case .suspending(let instant): try await ledger.queue.enqueueAndWait(until: instant) { _ in false }
-                case .ofRequest: try await ledger.queue.enqueueAndWait { (_) async throws in false }
-                }
+            .task("ActorQueue.enqueueAndWait", isFreeAtOnce: false) { [ledger] limit in
+                try await ledger.queue.enqueueAndWait(timeout: limit) { _ in false }
             },
-            .task("ActorQueue.drain", isFreeAtOnce: false) { [ledger] when in
-                switch when {
-                case .continuous(let instant): try await ledger.queue.drain(until: instant)
-                case .suspending(let instant): try await ledger.queue.drain(until: instant)
-                case .ofRequest: try await ledger.queue.drain()
-                }
+            .task("ActorQueue.drain", isFreeAtOnce: false) { [ledger] limit in
+                try await ledger.queue.drain(timeout: limit)
                 return false
             },
-            .task("ActorQueue.enqueueWaitingForRoom", isFreeAtOnce: false) { [fullLedger] when in
+            .task("ActorQueue.enqueueWaitingForRoom", isFreeAtOnce: false) { [fullLedger] limit in
                 let queue = fullLedger.queue
-                switch when {
-                case .continuous(let instant): try await queue.enqueueWaitingForRoom(until: instant) { _ in }
-                case .suspending(let instant): try await queue.enqueueWaitingForRoom(until: instant) { _ in }
-                case .ofRequest: try await queue.enqueueWaitingForRoom { _ in }
-                }
+                try await queue.enqueueWaitingForRoom(timeout: limit) { _ in }
                 return false
             },
         ]
@@ -627,26 +435,14 @@ final class BusyObjects: Sendable {
             }
         }
         return [
-            .task("QueueSafeValue.async") { [value] when in
+            .task("QueueSafeValue.async") { [value] limit in
                 await result { done in
-                    switch when {
-                    case .continuous(let instant):
-                        value.async(performIn: .global(), until: instant).lowestPriority.get(completion: done)
-                    case .suspending(let instant):
-                        value.async(performIn: DispatchQoS.QoSClass.utility, until: instant).lowestPriority
-                            .get(completion: done)
-                    case .ofRequest:
-                        value.async(performIn: .global(), timeout: When.far).lowestPriority.get(completion: done)
-                    }
+                    value.async(performIn: .global(), timeout: limit).lowestPriority.get(completion: done)
                 }
             },
-            .task("QueueSafeAsyncedValue") { [asynced] when in
+            .task("QueueSafeAsyncedValue") { [asynced] limit in
                 await result { done in
-                    switch when {
-                    case .continuous(let instant): asynced.until(instant).lowestPriority.get(completion: done)
-                    case .suspending(let instant): asynced.until(instant).lowestPriority.get(completion: done)
-                    case .ofRequest: asynced.lowestPriority.get(completion: done)
-                    }
+                    asynced.timeout(limit).lowestPriority.get(completion: done)
                 }
             },
         ]

@@ -47,7 +47,7 @@ struct WithDeadlineTests {
             #expect(await !call.hasTimedOut(within: Self.past), "\(call.name)")
         }
         for call in busy.calls {
-            #expect(await !call.hasTimedOut(within: .now + When.far), "\(call.name)")
+            #expect(await !call.hasTimedOut(within: .now + Duration.seconds(1000)), "\(call.name)")
         }
     }
 
@@ -55,11 +55,11 @@ struct WithDeadlineTests {
     func theNearerDeadlineCounts() async {
         let busy = await BusyObjects()
         for call in busy.calls {
-            for far in When.all(When.far) {
+            for far in TimeLimit.all(.seconds(1000)) {
                 #expect(await call.hasTimedOut(within: .now + .milliseconds(1), far), "\(call.name), \(far)")
             }
-            for near in When.all(.milliseconds(1)) {
-                #expect(await call.hasTimedOut(within: .now + When.far, near), "\(call.name), \(near)")
+            for near in TimeLimit.all(.milliseconds(1)) {
+                #expect(await call.hasTimedOut(within: .now + Duration.seconds(1000), near), "\(call.name), \(near)")
             }
         }
         await busy.release()
@@ -67,8 +67,8 @@ struct WithDeadlineTests {
 
     @Test
     func aDeadlineWithinAnotherIsNeverLater() async {
-        let far = ContinuousClock.now + When.far, farther = ContinuousClock.now + When.far * 2
-        let exact = SuspendingClock.now + When.far * 3
+        let far = ContinuousClock.now + Duration.seconds(1000), farther = ContinuousClock.now + Duration.seconds(2000)
+        let exact = SuspendingClock.now + Duration.seconds(3000)
         let ofFar = Deadline.at(far)
         func isFar() -> Bool { abs(RequestDeadline.nearest - ofFar) < 1_000_000_000 }
         #expect(RequestDeadline.nearest == Deadline.never)
@@ -254,12 +254,12 @@ struct WithDeadlineTests {
         }
         #expect(
             await RequestLookups.counted {
-                for call in busy.dispatched { _ = await call.hasTimedOut(within: Self.past, When.all(.zero)[0]) }
+                for call in busy.dispatched { _ = await call.hasTimedOut(within: Self.past, TimeLimit.all(.zero)[0]) }
             } == 0)
         await busy.release()
         for call in busy.calls where call.isFreeAtOnce {
             #expect(
-                await RequestLookups.counted { _ = await call.hasTimedOut(within: .now + When.far) } == 0,
+                await RequestLookups.counted { _ = await call.hasTimedOut(within: .now + Duration.seconds(1000)) } == 0,
                 "\(call.name)")
         }
         let pool = ResourcePool(maximum: 1, make: { 1 })
@@ -276,7 +276,7 @@ struct WithDeadlineTests {
 
     @Test
     func itReturnsAndThrowsWhatItsBodyDoes() async throws {
-        let far = ContinuousClock.now + When.far, exact = SuspendingClock.now + When.far
+        let far = ContinuousClock.now + Duration.seconds(1000), exact = SuspendingClock.now + Duration.seconds(1000)
         func fails() throws -> Int { throw Failure.expected }
         #expect(withDeadline(far) { 1 } == 1)
         #expect(
@@ -301,7 +301,7 @@ struct WithDeadlineTests {
     @Test @MainActor
     func itsBodyRunsWhereItsCallerDoes() async {
         var steps = 0
-        await withDeadline(.now + When.far) {
+        await withDeadline(.now + Duration.seconds(1000)) {
             MainActor.preconditionIsolated()
             await Task.yield()
             MainActor.preconditionIsolated()

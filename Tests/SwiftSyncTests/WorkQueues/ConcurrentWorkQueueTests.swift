@@ -58,7 +58,7 @@ import Testing
         queue.async(flags: .barrier) { seen.append(4) }
         onThreadThatIsWaitedFor { queue.sync { seen.append(5) } }
         queue.async { seen.append(6) }
-        _ = try? await queue.run(flags: .barrier, timeout: nil) { seen.append(7) }
+        _ = try? await queue.run(flags: .barrier, timeout: .never) { seen.append(7) }
         #expect(seen.value == [0, 1, 2, 3, 4, 5, 6, 7])
     }
 
@@ -83,7 +83,7 @@ import Testing
             }
         }
         await Task(executorPreference: queue) { run() }.value
-        try await queue.drain(timeout: nil)
+        try await queue.drain(timeout: .never)
         #expect(most.value == 1)
     }
 

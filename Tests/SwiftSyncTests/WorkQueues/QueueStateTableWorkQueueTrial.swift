@@ -91,7 +91,7 @@ final class WorkQueueStateTrial: Sendable {
         return task
     }
 
-    private var timeout: Duration? { cell.mode == .timeout ? .milliseconds(5) : nil }
+    private var timeout: TimeLimit { cell.mode == .timeout ? .milliseconds(5) : .never }
 
     private func call(_ queue: WorkQueueBase, _ begun: Flag) async {
         begun.raise()

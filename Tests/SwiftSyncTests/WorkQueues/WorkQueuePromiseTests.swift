@@ -78,7 +78,7 @@ struct WorkQueuePromiseTests {
         queue.suspend()
         queue.async(priority: .normal) { log.append("normal") }
         queue.async { log.append("the queue's own") }
-        onThread { _ = try? queue.sync(timeout: nil, priority: .highest) { log.append("sync") } }
+        onThread { _ = try? queue.sync(priority: .highest, timeout: .never) { log.append("sync") } }
         await waitUntil { queue.waitingCount == 3 }
         _ = try? await queue.asyncWaitingForRoom(priority: .highest) { log.append("async") }
         queue.resume()
@@ -120,7 +120,7 @@ struct WorkQueuePromiseTests {
             await #expect(throws: WorkQueueError.cancelled) { try await task.value }
         }
         queue.resume()
-        try await queue.drain(timeout: nil)
+        try await queue.drain(timeout: .never)
         await waitUntil { alive.value == 0 }
     }
 }

@@ -12,14 +12,14 @@ import Testing
         #expect(await queue.run { 42 } == 42)
         await #expect(throws: Odd.self) { try await queue.run { () throws(Odd) in throw Odd() } }
         #expect(try await queue.run(timeout: .seconds(3600)) { queue.isCurrent })
-        await #expect(throws: Odd.self) { try await queue.run(timeout: nil) { throw Odd() } }
+        await #expect(throws: Odd.self) { try await queue.run(timeout: .never) { throw Odd() } }
     }
 
     @Test func runStandsInTheQueuesOrder() async throws {
         let queue = WorkQueue(label: "order"), seen = Shared([Int]())
         let blocked = Blocked(queue)
         queue.async { seen.append(1) }
-        async let urgent: Void = queue.run(timeout: nil, priority: .high) { seen.append(0) }
+        async let urgent: Void = queue.run(priority: .high, timeout: .never) { seen.append(0) }
         await waitUntil { queue.waitingCount == 2 }
         blocked.release()
         try await urgent
@@ -30,7 +30,7 @@ import Testing
     @Test func aCancelledTaskLeavesTheQueue() async {
         let queue = WorkQueue(label: "cancel"), ran = Flag()
         let blocked = Blocked(queue)
-        let task = Task { try await queue.run(timeout: nil) { ran.raise() } }
+        let task = Task { try await queue.run(timeout: .never) { ran.raise() } }
         await waitUntil { queue.waitingCount == 1 }
         task.cancel()
         await #expect(throws: WorkQueueError.cancelled) { try await task.value }
@@ -39,7 +39,7 @@ import Testing
         #expect(!ran.isRaised)
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            try await queue.run(timeout: nil) { ran.raise() }
+            try await queue.run(timeout: .never) { ran.raise() }
         }
         await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
     }
@@ -63,7 +63,7 @@ import Testing
             for i in 0..<300 {
                 group.addTask {
                     let task = Task {
-                        try await queue.run(timeout: i % 2 == 0 ? .microseconds(50) : nil) { ran.increment() }
+                        try await queue.run(timeout: i % 2 == 0 ? .microseconds(50) : .never) { ran.increment() }
                     }
                     if i % 3 == 0 { task.cancel() }
                     do { try await task.value } catch { other.increment() }

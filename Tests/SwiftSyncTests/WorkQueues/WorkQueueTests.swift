@@ -95,10 +95,10 @@ final class Blocked: Sendable {
         let queue = WorkQueue(label: "itself"), outer = ConcurrentWorkQueue(label: "outer")
         queue.sync {
             #expect(queue.isCurrent)
-            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: nil) {} }
-            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.drain(timeout: nil) }
+            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: .never) {} }
+            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.drain(timeout: .never) }
             outer.sync {
-                #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: nil) {} }
+                #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: .never) {} }
             }
         }
         #expect(!queue.isCurrent)
@@ -166,8 +166,8 @@ final class Blocked: Sendable {
         for _ in 0..<10 { #expect(queue.async { ran.increment() }) }
         queue.shutdown()
         #expect(!queue.async { ran.increment() })
-        #expect(throws: WorkQueueError.shutDown) { try queue.sync(timeout: nil) {} }
-        await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: nil) {} }
+        #expect(throws: WorkQueueError.shutDown) { try queue.sync(timeout: .never) {} }
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .never) {} }
         blocked.release()
         await queue.drain()
         #expect(ran.value == 10)
@@ -180,7 +180,7 @@ final class Blocked: Sendable {
             let tracked = Tracked(alive, number: i)
             queue.async { ran.access { $0 += tracked.number } }
         }
-        let waiting = Task { try await queue.run(timeout: nil) { ran.increment() } }
+        let waiting = Task { try await queue.run(timeout: .never) { ran.increment() } }
         await waitUntil { queue.waitingCount == 11 }
         queue.shutdown(cancelsPending: true)
         await #expect(throws: WorkQueueError.cancelled) { try await waiting.value }

@@ -71,7 +71,7 @@ struct WorkQueueTurnTests {
                                 let seen = await queue.run { Request.id }
                                 if seen != id || Request.id != id { wrong.increment() }
                                 if round % 16 == 0 {
-                                    try? queue.sync(timeout: nil) { if Request.id != id { wrong.increment() } }
+                                    try? queue.sync(timeout: .never) { if Request.id != id { wrong.increment() } }
                                 }
                             }
                         }
@@ -154,7 +154,7 @@ struct WorkQueueTurnTests {
     func aCancelledCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async {
         let queue = WorkQueue(label: "leaves", capacity: 1, whenFull: .refuse), ran = Flag()
         let blocked = Blocked(queue)
-        let task = Task { try await queue.run(timeout: nil) { ran.raise() } }
+        let task = Task { try await queue.run(timeout: .never) { ran.raise() } }
         await waitUntil { queue.waitingCount == 1 }
         task.cancel()
         await #expect(throws: WorkQueueError.cancelled) { try await task.value }
@@ -189,7 +189,7 @@ struct WorkQueueTurnTests {
                 Task {
                     begun.increment()
                     if runs {
-                        try await queue.run(timeout: nil) { ran.increment() }
+                        try await queue.run(timeout: .never) { ran.increment() }
                     } else {
                         try await queue.asyncWaitingForRoom { ran.increment() }
                     }
@@ -229,7 +229,7 @@ struct WorkQueueTurnTests {
         let queue = WorkQueue(label: "zero", capacity: 1, whenFull: .wait), ran = Shared(0)
         for _ in 0..<200 {
             try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() }
-            try await queue.drain(timeout: nil)
+            try await queue.drain(timeout: .never)
             try await queue.drain(timeout: .zero)
         }
         let blocked = Blocked(queue)
@@ -285,7 +285,7 @@ struct WorkQueueTurnTests {
                 if number % 2 == 0 {
                     try await queue.asyncWaitingForRoom {}
                 } else {
-                    try await queue.run(timeout: nil) {}
+                    try await queue.run(timeout: .never) {}
                 }
             }
             isOver.raise()
@@ -307,7 +307,7 @@ struct WorkQueueTurnTests {
         for _ in 0..<100 {
             try await queue.asyncWaitingForRoom {}
             await queue.run {}
-            try await queue.run(timeout: nil) {}
+            try await queue.run(timeout: .never) {}
         }
         isOver.raise()
         for caller in callers { await caller.value }
@@ -344,7 +344,7 @@ struct WorkQueueTurnTests {
                 for number in 0..<400 {
                     group.addTask {
                         if number == 350 { queue.shutdown() }
-                        let tracked = Tracked(alive), timeout: Duration? = number % 2 == 0 ? .microseconds(number) : nil
+                        let tracked = Tracked(alive), timeout: TimeLimit = number % 2 == 0 ? .microseconds(number) : .never
                         let body: @Sendable () -> Void = { withExtendedLifetime(tracked) { ran.increment() } }
                         let task = Task {
                             if number % 5 == 0 {
