@@ -122,7 +122,7 @@ let request = "request", handled = PriorityMutex(0)
 @Sendable func handle(_ request: String) { handled.withLock { $0 += 1 } }
 @Sendable func reload() { handled.withLock { $0 *= 10 } }
 // MARK: ConcurrentWorkQueue check
-await requests.drain()
+try await requests.drain()
 expect(handled.withLock { $0 } == 10)
 
 // MARK: DelayedWork setup
@@ -130,7 +130,7 @@ let queue = WorkQueue(label: "queue")
 struct Connection: Sendable { func close() { fatalError("closed") } }
 let connection = Connection()
 // MARK: DelayedWork check
-await queue.drain()
+try await queue.drain()
 
 // MARK: QueueConfig check
 expect(queue.label == "com.example.archive" && queue.qos.qosClass == .utility)
@@ -148,7 +148,7 @@ func count() -> Int { saved }
 @Sendable func reconnect() { expect(Queue.network.queue.runningCount == 1) }
 // MARK: NamedQueue check
 expect(rows == 1)
-await Queue.network.queue.drain()
+try await Queue.network.queue.drain()
 
 // MARK: GlobalFunctions setup
 let document = "document", text = "text", done = DispatchSemaphore(value: 0)

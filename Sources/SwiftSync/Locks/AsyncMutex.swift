@@ -83,7 +83,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         priority: CommandPriority? = nil, timeout: TimeLimit = .never,
         _ body: (inout sending Value) async throws -> sending Result
     ) async throws -> sending Result {
-        if Task.isCancelled { throw AsyncMutexError.cancelled }
+        if Task.isCancelledByOthers { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
         if unsafe !withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
             try await enterSlowly(priority, timeout, task)
@@ -114,8 +114,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     func enterSlowly(
         _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt
     ) async throws(AsyncMutexError) {
-        // Nobody else writes the address of this task.
-        if unsafe csk_sem_holder(address) == UInt64(task) { throw .wouldDeadlock }
+        // Nobody else writes the address of this task, nor that of a task for which it runs a part.
+        let holder = unsafe csk_sem_holder(address)
+        if holder == UInt64(task) || holder != 0 && ActingTask.isActing(for: UInt(holder)) { throw .wouldDeadlock }
         let priority = priority ?? CommandPriority(Task.currentPriority)
         let status = await unsafe SemaphoreWait.acquire(
             1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline())

@@ -46,7 +46,7 @@ extension PriorityMutex where Value: ~Copyable {
 
         @inlinable
         func enterFast() throws(PriorityMutexError) -> Bool {
-            if Task.isCancelled { throw .cancelled }
+            if Task.isCancelledByOthers { throw .cancelled }
             return box.enterFast() && mayStay()
         }
 

@@ -151,14 +151,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// stops the program with a message.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait for room; with nil, for as long as it takes.
+    ///   - timeout: how long to wait for room; with `.never`, for as long as it takes.
     ///   - work: the work to submit. If the call throws, it is released without having run.
     /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
     ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         try await storage.submitWaitingForRoom(Self.erased(work), until: timeout.deadline())
     }
 
@@ -221,7 +221,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// The turn may have come while the actor was busy with something else: only now could the work begin.
     @inline(__always)
     private static func throwIfTooLate(_ deadline: Int64) throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         if Deadline.hasPassedMeanwhile(deadline) { throw .timedOut }
     }
 
@@ -251,7 +251,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
     /// no room.
     ///
-    /// - Parameter timeout: how long to wait; with nil, for as long as it takes.
+    /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {

@@ -89,7 +89,7 @@ final class ActorQueueStorage:
 
     /// Waits for the turn of the calling task. Its work must begin on the actor then.
     func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         try await box.waitForGrant(of: letIn(kind), until: deadline)
     }
 

@@ -140,7 +140,7 @@ public final class FIFOQueue: Sendable {
     /// The place of `work` in the order is that of the call.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait for room; with nil, for as long as it takes.
+    ///   - timeout: how long to wait for room; with `.never`, for as long as it takes.
     ///   - work: the work to submit. If the call throws, it is released without having run.
     /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
     ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room;
@@ -148,7 +148,7 @@ public final class FIFOQueue: Sendable {
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable () async -> Void
     ) async throws(OrderedQueueError) {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         try await storage.submitWaitingForRoom(work, until: timeout.deadline())
     }
 
@@ -228,7 +228,7 @@ public final class FIFOQueue: Sendable {
     /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
     /// no room.
     ///
-    /// - Parameter timeout: how long to wait; with nil, for as long as it takes.
+    /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {

@@ -53,7 +53,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         _ kind: OrderedPlace.Kind, until deadline: @autoclosure () -> Int64
     ) async throws(OrderedQueueError) {
         if wouldWaitForItself { throw .wouldDeadlock }
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         if takeTurnIfFree() { return }
         let place = OrderedPlace(kind)
         try submit(place)

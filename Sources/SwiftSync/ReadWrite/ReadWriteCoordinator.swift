@@ -78,7 +78,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// The same, but it throws when it can't read. It throws ``ReadWriteError/timedOut`` when entering takes longer
     /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
     ///
-    /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
+    /// `.never` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
     @inlinable
     public func read<R>(timeout: TimeLimit, _ body: () throws -> R) throws -> R {
@@ -138,7 +138,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// The same, but it throws when it can't write. It throws ``ReadWriteError/timedOut`` when entering takes longer
     /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
     ///
-    /// A nil `timeout` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
+    /// `.never` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
     @inlinable
     public func blockingWrite<R>(timeout: TimeLimit, _ body: () throws -> R) throws -> R {
@@ -160,7 +160,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     }
 
     /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
-    /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. A nil `timeout` means no
+    /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. `.never` means no
     /// limit but that of `withDeadline`. It never times out early.
     public func drain(timeout: TimeLimit) throws(ReadWriteError) {
         let status = unsafe box.withLock { unsafe timeout.write($0) }

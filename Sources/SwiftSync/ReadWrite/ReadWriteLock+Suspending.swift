@@ -60,7 +60,7 @@ extension ReadWriteLock where Value: ~Copyable {
 
         @inlinable
         func enters(_ trying: () -> Int32) throws(ReadWriteError) -> Bool {
-            if Task.isCancelled { throw .cancelled }
+            if Task.isCancelledByOthers { throw .cancelled }
             return trying() == 0
         }
 

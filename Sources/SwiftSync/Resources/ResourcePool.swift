@@ -29,7 +29,7 @@ import CSyncKernel
 /// and the priority of the task for which it works; it may use the pool, but a task that waits inside of its own use,
 /// of a factory or of a `close` for a further resource may wait for ever where all places are taken so.
 ///
-/// A pool that goes away without ``shutdown(timeout:isolation:)`` closes its resources too, and waits for nobody.
+/// A pool that goes away without ``shutdown(timeout:)`` closes its resources too, and waits for nobody.
 /// Taking a resource that is there costs two short sections of a ``PriorityMutex``, and no wait and no allocation.
 /// Waiting is O(log n) amortized with n waiters.
 public final class ResourcePool<Resource: Sendable>: Sendable {
@@ -138,7 +138,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
 
     // MARK: - Inspection
 
-    /// True once ``shutdown(timeout:isolation:)`` was called.
+    /// True once ``shutdown(timeout:)`` was called.
     public var isShutDown: Bool { core.state.withLock { $0.isShutDown } }
     /// How many resources nobody used at some instant during the call.
     public var idleCount: Int { core.state.withLock { $0.idleCount } }

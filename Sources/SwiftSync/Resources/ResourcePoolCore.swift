@@ -49,7 +49,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     func take(
         _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
     ) throws(ResourcePoolError) -> PooledResource? {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         let request = request(priority, file, line)
         return state.withLock { $0.takeIdle(request) }
     }

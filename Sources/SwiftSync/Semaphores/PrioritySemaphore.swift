@@ -122,7 +122,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Does the same for a task.
     @inlinable
     func tryFastUnlessCancelled(_ permits: Int) throws(PrioritySemaphoreError) -> Bool {
-        if Task.isCancelled { throw .cancelled }
+        if Task.isCancelledByOthers { throw .cancelled }
         return tryFast(permits)
     }
 

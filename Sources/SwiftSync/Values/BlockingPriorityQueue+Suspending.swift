@@ -44,7 +44,7 @@ extension BlockingPriorityQueue {
         ) async throws(BlockingPriorityQueueError) {
             let item = Item.make(element)
             var status =
-                Task.isCancelled ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
+                Task.isCancelledByOthers ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
             if status == EAGAIN {
                 status = await unsafe timeout.awaitRoom(
                     for: item.link, priority.rawValue, in: owner.queue, of: owner)
@@ -69,7 +69,7 @@ extension BlockingPriorityQueue {
         public func pop(
             timeout: TimeLimit = .never
         ) async throws(BlockingPriorityQueueError) -> sending Element? {
-            if Task.isCancelled { throw .cancelled }
+            if Task.isCancelledByOthers { throw .cancelled }
             var link: UnsafeMutablePointer<csk_pqueue_item_t>?
             var status = unsafe csk_pqueue_trypop(owner.queue, &link)
             if status == EAGAIN {

@@ -40,7 +40,7 @@ public struct SuspendingCommands<Value>: @unchecked Sendable {
 extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate. On return the calling thread holds it, until the next suspension at the latest.
     private func enter() async -> QueueSafeValueError? {
-        if Task.isCancelled { return .cancelled }
+        if Task.isCancelledByOthers { return .cancelled }
         if box.enterFast() {
             if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return nil }
             // A command of this executor may have lost its grant, and it comes first.

@@ -111,7 +111,7 @@ class TaskWait: @unchecked Sendable {
         until deadline: Int64, _ isCancellable: Bool, _ object: (any WaitedObject)?,
         _ isolation: isolated (any Actor)?, _ register: (TaskWaitTimer?) -> Int32
     ) async -> Int32 {
-        if let outcome { return outcome }
+        if let outcome { return Deadline.outcome(outcome) }
         let timer = deadline == Deadline.never ? nil : TaskWaitTimer()
         defer { timer?.stop() }
         if !isCancellable { return await suspend(timer, deadline, object, isolation, register) }
@@ -140,7 +140,7 @@ class TaskWait: @unchecked Sendable {
         }
         // The task reads the outcome from the word in which it was decided. So everything that happened before the
         // decision happened before this too, by this word alone.
-        let outcome = unsafe outcome.unsafelyUnwrapped
+        let outcome = unsafe Deadline.outcome(outcome.unsafelyUnwrapped)
         told?.end(outcome)
         return outcome
     }

@@ -71,7 +71,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     final func bodyInTurn(_ body: () -> Void) async -> Int32 {
         // The loop is for a runtime that sees no reason to switch to another executor.
         while outcome == nil { await Task.yield() }
-        let status = unsafe outcome.unsafelyUnwrapped
+        let status = unsafe Deadline.outcome(outcome.unsafelyUnwrapped)
         told.take()?.end(status)
         if status == 0 {
             body()

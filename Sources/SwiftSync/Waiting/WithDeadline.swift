@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// Runs `body`, none of whose waits lasts beyond `instant` if it can report that.
+/// Runs `body`, which is to end before `expiration`: none of its waits lasts longer if it can report that, and it is
+/// cancelled then.
 ///
 /// It is one deadline for a whole request, through all functions that it calls:
 ///
@@ -18,81 +19,75 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// - Waits that can report it end with what they give for a timeout: those that throw, those that return a `Result`,
-///   an optional or a `Bool` for that, with or without a timeout of their own. The nearer deadline counts. Once it has
-///   passed, each of these waits tries once.
+/// - Waits of this library that can report it end with what they give for a timeout: those that throw, those that return
+///   a `Result`, an optional or a `Bool` for that, with or without a timeout of their own. The nearer deadline counts.
+///   Once it has passed, each of these waits tries once.
 /// - Calls that can't report it ignore it: `withLock`, `withReadLock`, `read`, `execute`, `sync`, `run` and
 ///   `enqueueAndWait` in the forms without a timeout that don't throw an error of their own, `push` and `pop`.
-/// - Commands of `async(performIn:)` and enqueued work are not bounded. Work that inherits the task-local values
-///   of its caller is queued without a bound, and takes the deadline along for the waits that it makes itself.
+/// - Other waits, as `Task.sleep`, end because `body` is cancelled at `expiration`. The call returns or throws what
+///   `body` then does, and waits for that. The rest of the task is not cancelled.
+/// - Commands of `async(performIn:)` and enqueued work are not bounded. Work that inherits the task-local values of its
+///   caller is queued without a bound, and takes the deadline along for the waits that it makes itself.
 ///
-/// It is a task-local value: child tasks and `Task { }` have it too, `Task.detached` has not. A deadline within another
-/// never makes the time longer. No wait ends early. It is looked up when a wait begins, so calls that need not wait
-/// cost what they cost elsewhere. The call itself never blocks, and does not interrupt what `body` does otherwise.
-public func withDeadline<R>(_ instant: ContinuousClock.Instant, _ body: () throws -> R) rethrows -> R {
-    try RequestDeadline.within(Deadline.at(instant), body)
-}
-
-/// Does the same for an `instant` of the clock that the kernel uses, which is exact.
+/// `body` runs where the caller does, on its actor if there is one, in a child task: that costs two allocations and about
+/// two microseconds. The deadline is a task-local value: child tasks and `Task { }` have it too, `Task.detached` has not.
+/// One within another never makes the time longer, and costs nothing where it is later. No wait ends early. It is looked
+/// up when a wait begins, so calls that need not wait cost what they cost elsewhere.
+///
+/// It has the name and the shape of the standard library's own (SE-0526). Where that exists, it is the one that is
+/// called, and its deadline ends the waits of this library with `.cancelled`.
+///
+/// - Parameters:
+///   - expiration: the instant. Its clock goes on while the system is suspended, and the clock of the waits does not.
+///   - tolerance: how much later the cancellation may come. The library's timers don't make use of it.
+///   - clock: the clock of the instant.
+///   - body: what is bounded.
 @_disfavoredOverload
-public func withDeadline<R>(_ instant: SuspendingClock.Instant, _ body: () throws -> R) rethrows -> R {
-    try RequestDeadline.within(Deadline.at(instant), body)
+public func withDeadline<Return: ~Copyable, Failure: Error>(
+    _ expiration: ContinuousClock.Instant, tolerance: Duration? = nil, clock: ContinuousClock = ContinuousClock(),
+    body: () async throws(Failure) -> Return
+) async throws(Failure) -> Return {
+    try await RequestDeadline.within(Deadline.at(expiration), isolation: #isolation, body)
 }
 
-/// Does the same in async code, for a `body` that may suspend.
-public func withDeadline<R>(
-    _ instant: ContinuousClock.Instant, _ body: () async throws -> R
-) async rethrows -> R {
-    try await RequestDeadline.within(Deadline.at(instant), isolation: #isolation, body)
-}
-
-/// Does the same in async code, for an `instant` of the clock that the kernel uses, which is exact.
+/// Does the same for an instant of the clock that the kernel uses, which is exact: `clock: .suspending`.
 @_disfavoredOverload
-public func withDeadline<R>(
-    _ instant: SuspendingClock.Instant, _ body: () async throws -> R
-) async rethrows -> R {
-    try await RequestDeadline.within(Deadline.at(instant), isolation: #isolation, body)
+public func withDeadline<Return: ~Copyable, Failure: Error>(
+    _ expiration: SuspendingClock.Instant, tolerance: Duration? = nil, clock: SuspendingClock,
+    body: () async throws(Failure) -> Return
+) async throws(Failure) -> Return {
+    try await RequestDeadline.within(Deadline.at(expiration), isolation: #isolation, body)
 }
 
-/// The deadline of the request that a thread or task works for.
-enum RequestDeadline {
-    /// The nearest of those that are in force, by the kernel's clock.
-    @TaskLocal static var nearest: Int64 = Deadline.never
-
-    static func within<R>(_ deadline: Int64, _ body: () throws -> R) rethrows -> R {
-        try $nearest.withValue(min(nearest, deadline), operation: body)
-    }
-
-    static func within<R>(
-        _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws -> R
-    ) async rethrows -> R {
-        try await $nearest.withValue(
-            min(nearest, deadline),
-            operation: {
-                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
-                _ = isolation
-                return try await body()
-            }, isolation: isolation)
-    }
-
-    /// Runs what a request happens to set off, and what is not done for it alone.
-    static func ignored<R>(isolation: isolated (any Actor)? = #isolation, _ body: () async -> R) async -> R {
-        await $nearest.withValue(
-            Deadline.never,
-            operation: {
-                _ = isolation
-                return await body()
-            }, isolation: isolation)
-    }
+/// Does the same for a time from now on.
+@_disfavoredOverload
+public func withDeadline<Return: ~Copyable, Failure: Error>(
+    in timeout: Duration, tolerance: Duration? = nil, body: () async throws(Failure) -> Return
+) async throws(Failure) -> Return {
+    try await RequestDeadline.within(Deadline.after(timeout), isolation: #isolation, body)
 }
 
-extension Deadline {
-    /// The nearer of `deadline` and the request's. One that has passed is ``passed``: who only tries stands in no
-    /// queue.
-    static func nearer(_ deadline: Int64) -> Int64 {
-        testStep("Deadline: asks for the request's")
-        let ofRequest = RequestDeadline.nearest
-        if ofRequest >= deadline { return deadline }
-        return ofRequest <= csk_now() ? passed : ofRequest
-    }
+/// Runs `body` on this thread, none of whose waits lasts beyond `expiration` if it can report that.
+///
+/// It bounds waits as the form that is awaited does, and ends nothing else. It never blocks by itself, and costs no
+/// allocation.
+@_disfavoredOverload
+public func withDeadline<Return>(
+    _ expiration: ContinuousClock.Instant, body: () throws -> Return
+) rethrows -> Return {
+    try RequestDeadline.within(Deadline.at(expiration), body)
+}
+
+/// Does the same for an instant of the clock that the kernel uses, which is exact: `clock: .suspending`.
+@_disfavoredOverload
+public func withDeadline<Return>(
+    _ expiration: SuspendingClock.Instant, clock: SuspendingClock, body: () throws -> Return
+) rethrows -> Return {
+    try RequestDeadline.within(Deadline.at(expiration), body)
+}
+
+/// Does the same for a time from now on.
+@_disfavoredOverload
+public func withDeadline<Return>(in timeout: Duration, body: () throws -> Return) rethrows -> Return {
+    try RequestDeadline.within(Deadline.after(timeout), body)
 }

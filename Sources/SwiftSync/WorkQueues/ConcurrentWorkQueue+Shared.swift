@@ -4,7 +4,7 @@ extension ConcurrentWorkQueue {
     ///
     /// ```swift
     /// ConcurrentWorkQueue.shared.recorder = EventRecorder(label: "async")
-    /// await ConcurrentWorkQueue.shared.drain()
+    /// try await ConcurrentWorkQueue.shared.drain()
     /// ```
     ///
     /// The whole program uses this queue: code that suspends it or shuts it down does so for all. Never blocks.

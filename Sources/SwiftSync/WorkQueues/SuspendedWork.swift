@@ -168,7 +168,7 @@ extension WorkQueueCore {
     /// Does the same for a task whose timeout is zero: no worker could reach it in time. A call from inside the queue's
     /// own work has its turn only after that work, so it times out.
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
-        if Task.isCancelled { throw WorkQueueError.cancelled }
+        if Task.isCancelledByOthers { throw WorkQueueError.cancelled }
         if unsafe csk_workqueue_is_current(queue) { throw WorkQueueError.timedOut }
         return try sync(rank: rank, barrier: barrier, nil, body)
     }

@@ -97,8 +97,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// wait, the task is suspended until there is room. Waiting tasks get room in the order of their calls.
     ///
     /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``,
-    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit
-    ///   but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not
+    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is
+    ///   no limit but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not
     ///   run if the call throws.
     public final func asyncWaitingForRoom(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: @escaping @Sendable () -> Void
@@ -163,7 +163,7 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
-    /// `timeout` (never early; nil is no limit but that of `withDeadline`), when it is called inside the queue's own
+    /// `timeout` (never early; `.never` is no limit but that of `withDeadline`), when it is called inside the queue's own
     /// work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
@@ -193,8 +193,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Does what ``run(_:)`` does, but can be refused.
     ///
-    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; nil is no limit but that
-    /// of `withDeadline`), when the task is cancelled before `body` has begun, when the bound refuses or drops the
+    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; `.never` is no limit but
+    /// that of `withDeadline`), when the task is cancelled before `body` has begun, when the bound refuses or drops the
     /// call, and after a shutdown. While the queue has no room, the task waits suspended. With a timeout of zero,
     /// `body` runs only if its turn has come, and on the calling thread. A serial queue may still be busy for a moment
     /// after an awaited `run` has returned: its worker has resumed the task, and ends the work after that.
@@ -224,7 +224,7 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Waits until all work that was accepted before has ended. It blocks the thread; a task uses the form that is
     /// awaited.
     ///
-    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no limit);
     ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
     public final func drain(timeout: TimeLimit) throws(WorkQueueError) {
         try core.drain(timeout)
@@ -246,20 +246,12 @@ public class WorkQueueBase: @unchecked Sendable {
         if status != 0 { core.stop(status, "drain") }
     }
 
-    /// Suspends the task until all work that was accepted before has ended, or until the task is cancelled. It ignores
-    /// `withDeadline`.
-    ///
-    /// - Returns: false if the task was cancelled first. Accepted work may still run then.
-    @discardableResult
-    public final func drain() async -> Bool {
-        await core.drain(until: Deadline.never) == 0
-    }
-
     /// Suspends the task until all work that was accepted before has ended.
     ///
-    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; nil is no limit);
-    ///   ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
-    public final func drain(timeout: TimeLimit) async throws(WorkQueueError) {
+    /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no limit but that of
+    ///   `withDeadline`); ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
+    ///   Accepted work may still run then.
+    public final func drain(timeout: TimeLimit = .never) async throws(WorkQueueError) {
         try await core.drain(timeout)
     }
 

@@ -30,7 +30,7 @@ struct RecorderSlotTests {
         // Others may be using the functions too.
         defer { ConcurrentWorkQueue.shared.recorder = nil }
         async { ran.raise() }
-        await ConcurrentWorkQueue.shared.drain()
+        try await ConcurrentWorkQueue.shared.drain()
         #expect(ran.isRaised && recorder.events.contains { $0.kind == .finished && $0.tag == "SwiftSync.async" })
     }
 

@@ -186,7 +186,7 @@ struct StandstillViewTests {
             let paused = await seen("view: paused") { $0?.isSuspended == true }!
             #expect(paused.kind == .workQueue && paused.count == 1 && paused.waiters.isEmpty)
             queue.resume()
-            await queue.drain()
+            try await queue.drain()
             await seenNoMore("view: paused")
         }
     }

@@ -149,7 +149,7 @@ struct SyncInspectorTests {
         #expect(snapshot.pool.isBusy || snapshot.pool.workerCount >= 2)
         #expect(snapshot.workers.isEmpty == snapshot.pool.isBusy)
         try leave.signal(2)
-        await queue.drain()
+        try await queue.drain()
     }
 
     /// The work waits for nothing of this library's, and nobody waits for the queue.
@@ -173,7 +173,7 @@ struct SyncInspectorTests {
         let long = try #require(await whenSeen("a busy queue") { !$0.isBusy })
         #expect(long.countIsAtLeast && long.count > 4000)
         stays.store(false, ordering: .releasing)
-        await queue.drain()
+        try await queue.drain()
     }
 
     @Test

@@ -90,7 +90,7 @@ struct SyncMetricsTests {
         queue.shutdown(cancelsPending: true)
         await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .seconds(1)) {} }
         try leave.signal()
-        await queue.drain()
+        try await queue.drain()
         let works = try #require(SyncMetrics.current().works.first { $0.name == "metrics: jobs" })
         #expect(works.droppedCount == 3)
         #expect(works.refusedCount == 1)

@@ -282,7 +282,7 @@ struct WaitingTasksTests {
             try await queue.asyncWaitingForRoom(timeout: .milliseconds(2)) {}
         }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(2)) }
-        let room = Task { try await Self.waitsForRoom(queue) }, end = Task { await queue.drain() }
+        let room = Task { try await Self.waitsForRoom(queue) }, end = Task { try await queue.drain() }
         let begin = ContinuousClock.now
         await waitUntil { ContinuousClock.now - begin > .milliseconds(2) }
         queue.resume()

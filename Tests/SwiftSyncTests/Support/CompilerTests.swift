@@ -169,7 +169,7 @@ import Testing
                 let queue = WorkQueue(label: "queue")
                 _ = try queue.sync(timeout: .seconds(1)) { 1 }
                 try await queue.drain(timeout: .seconds(1))
-                await queue.drain()
+                try await queue.drain()
             }
             """
         for mode in [5, 6] { #expect(try await Compiler.says(of: source, languageMode: mode) == []) }

@@ -140,7 +140,7 @@ import Testing
             try await wide.asyncWaitingForRoom {}
             await wide.run(flags: .barrier) {}
             await Task(executorPreference: wide) {}.value
-            await wide.drain()
+            try await wide.drain()
             async {}
             async(delay: 0.001) {}
             asyncBarrier {}

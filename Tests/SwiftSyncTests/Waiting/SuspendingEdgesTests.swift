@@ -182,8 +182,8 @@ struct SuspendingEdgesTests {
         for far in [Duration.seconds(Int64.max), .nanoseconds(Int64.max), .seconds(292 * 366 * 86400)] {
             try await withDeadline(.now + far) { try await sections.count(kind) }
             try await withDeadline(ContinuousClock.now - far) { try await sections.count(kind) }
-            try await withDeadline(SuspendingClock.now + far) { try await sections.count(kind) }
-            try await withDeadline(SuspendingClock.now - far) { try await sections.count(kind, timeout: .after(far)) }
+            try await withDeadline(SuspendingClock.now + far, clock: .suspending) { try await sections.count(kind) }
+            try await withDeadline(SuspendingClock.now - far, clock: .suspending) { try await sections.count(kind, timeout: .after(far)) }
             try await withDeadline(.now + far) { try await sections.count(kind, timeout: .after(.zero - far)) }
         }
         #expect(try await sections.value(kind) == 15)

@@ -199,7 +199,7 @@ final class BusyObjects: Sendable {
         try? semaphore.signal(2)
         for queue in [work, wide, fullWork, fullWide] {
             queue.resume()
-            await queue.drain()
+            try await queue.drain()
         }
     }
 

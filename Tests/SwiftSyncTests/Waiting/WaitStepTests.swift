@@ -41,7 +41,7 @@ struct WaitStepTests {
     func aDrainThatIsCancelledJustBeforeItQueuesIsOver(step: String) async {
         let queue = WorkQueue(label: "drain"), leave = Semaphore(), pause = StepPause(step)
         queue.async { leave.wait() }
-        let hasDrained: Bool? = await cancelling(pause) { await pause.within { await queue.drain() } }
+        let hasDrained: Bool? = await cancelling(pause) { await pause.within { try await queue.drain() } }
         #expect(hasDrained == false)
         leave.signal()
     }
@@ -93,7 +93,7 @@ struct WaitStepTests {
         #expect(queue.waitingCount == 0)
         leave.signal()
         queue.async {}
-        #expect(await queue.drain())
+        #expect(try await queue.drain())
     }
 
     // MARK: - A grant just before the wait looks again

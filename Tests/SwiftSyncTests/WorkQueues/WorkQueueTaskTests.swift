@@ -23,7 +23,7 @@ import Testing
         await waitUntil { queue.waitingCount == 2 }
         blocked.release()
         try await urgent
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == [0, 1])
     }
 
@@ -35,7 +35,7 @@ import Testing
         task.cancel()
         await #expect(throws: WorkQueueError.cancelled) { try await task.value }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(!ran.isRaised)
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -53,7 +53,7 @@ import Testing
         }
         #expect(ContinuousClock.now - start >= .milliseconds(3))
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(!ran.isRaised)
     }
 
@@ -70,7 +70,7 @@ import Testing
                 }
             }
         }
-        await queue.drain()
+        try await queue.drain()
         #expect(ran.value + other.value == 300)
     }
 
@@ -112,7 +112,7 @@ import Testing
         }
         #expect(await counter.value == 1000)
         queue.async { #expect(counter.valueFromTheQueue() == 1000) }
-        await queue.drain()
+        try await queue.drain()
         #expect(await counter.afterASuspension { await Task.yield() })
     }
 
@@ -132,7 +132,7 @@ import Testing
         await waitUntil { queue.waitingCount == 1 }
         queue.async { seen.append("work that came after it") }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == ["task", "work that came after it"])
         await task.value
     }
@@ -144,7 +144,7 @@ import Testing
         await waitUntil { queue.waitingCount == 1 }
         queue.async { seen.append("work that came after it") }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         await task.value
         #expect(seen.value == ["begins", "isolated to it", "its own", "ends", "work that came after it"])
     }
@@ -179,7 +179,7 @@ import Testing
         let high = Task(executorPreference: queue, priority: .high) { seen.append("high") }
         await waitUntil { queue.waitingCount == 3 }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == ["high", "medium", "low"])
         _ = await (low.value, medium.value, high.value)
     }

@@ -169,7 +169,7 @@ final class Blocked: Sendable {
         #expect(throws: WorkQueueError.shutDown) { try queue.sync(timeout: .never) {} }
         await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .never) {} }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(ran.value == 10)
     }
 
@@ -186,7 +186,7 @@ final class Blocked: Sendable {
         await #expect(throws: WorkQueueError.cancelled) { try await waiting.value }
         #expect(alive.value == 0)
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(ran.value == 0)
     }
 
@@ -311,7 +311,7 @@ final class Blocked: Sendable {
         #expect(throws: WorkQueueError.timedOut) { try queue.sync(timeout: .milliseconds(1)) {} }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(1)) {} }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(await queue.run { 1 } == 1)
         let events = recorder.events.map { "\($0.kind) \($0.tag)" }
         #expect(

@@ -78,7 +78,7 @@ struct WorkQueueTurnTests {
                     }
                 }
             }
-            await queue.drain()
+            try await queue.drain()
             #expect(wrong.value == 0)
         }
     }
@@ -121,7 +121,7 @@ struct WorkQueueTurnTests {
         }
         #expect(queue.waitingCount == 4)
         queue.resume()
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == [4, 1, 0, 3])
         let concurrent = ConcurrentWorkQueue(label: "inherits", width: 2), barrier = Shared([Int]())
         Request.$id.withValue(5) {
@@ -142,7 +142,7 @@ struct WorkQueueTurnTests {
         }
         await waitUntil { alive.value == 1 }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         await waitUntil { alive.value == 0 }
         let kinds = recorder.events.map(\.kind)
         #expect(kinds.filter { $0 == .dropped }.count == 1 && kinds.filter { $0 == .finished }.count == 2)
@@ -161,7 +161,7 @@ struct WorkQueueTurnTests {
         #expect(queue.waitingCount == 0)
         #expect(queue.async {})
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(!ran.isRaised)
     }
 
@@ -173,7 +173,7 @@ struct WorkQueueTurnTests {
         #expect(queue.waitingCount == 0)
         #expect(queue.async {})
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
     }
 
     // MARK: - Full queues
@@ -199,7 +199,7 @@ struct WorkQueueTurnTests {
             await Task.detached { while begun.value < 64 { await Task.yield() } }.value
             blocked.release()
             for caller in callers { try await caller.value }
-            await queue.drain()
+            try await queue.drain()
             guard ran.value == 64 else { exit(2) }
         }
     }
@@ -219,7 +219,7 @@ struct WorkQueueTurnTests {
         await #expect(throws: WorkQueueError.cancelled) { try await tasks[3].value }
         blocked.release()
         for (number, task) in tasks.enumerated() where number != 3 && number != 11 { try await task.value }
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == (0..<20).filter { $0 != 3 && $0 != 11 })
     }
 
@@ -245,7 +245,7 @@ struct WorkQueueTurnTests {
         }
         await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         try await queue.run(timeout: .zero) { ran.increment() }
         queue.shutdown()
         await #expect(throws: WorkQueueError.shutDown) { try await queue.run(timeout: .zero) { ran.increment() } }
@@ -259,7 +259,7 @@ struct WorkQueueTurnTests {
         queue.async { ran.raise() }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) {} }
         blocked.release()
-        await queue.drain()
+        try await queue.drain()
         #expect(ran.isRaised)
     }
 
@@ -332,7 +332,7 @@ struct WorkQueueTurnTests {
         #expect(queue.beyondBoundCount == 1)
         blocked.release()
         await first.value
-        await queue.drain()
+        try await queue.drain()
         #expect(seen.value == [0, 1])
     }
 
@@ -361,7 +361,7 @@ struct WorkQueueTurnTests {
                     }
                 }
             }
-            #expect(await queue.drain())
+            #expect(try await queue.drain())
             #expect(ran.value == accepted.value)
             #expect(accepted.value + refused.value == 400)
             await waitUntil { alive.value == 0 }
@@ -373,7 +373,7 @@ struct WorkQueueTurnTests {
         let recorder = EventRecorder(label: "room")
         let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait, recorder: recorder)
         try await queue.asyncWaitingForRoom {}
-        await queue.drain()
+        try await queue.drain()
         queue.shutdown()
         await #expect(throws: WorkQueueError.shutDown) { try await queue.asyncWaitingForRoom {} }
         #expect(recorder.events.map(\.kind) == [.pushed, .started, .finished, .pushed, .dropped])
@@ -424,7 +424,7 @@ struct WorkQueueTurnTests {
         queue.suspend()
         queue.async { ran.raise() }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(1)) }
-        let drain = Task { await queue.drain() }
+        let drain = Task { try await queue.drain() }
         queue.shutdown()
         #expect(await drain.value)
         #expect(ran.isRaised)

@@ -1,0 +1,100 @@
+import CSyncKernel
+import Synchronization
+
+/// A part of a task that is cancelled when a deadline passes. It is a child task, since only a whole task can be
+/// cancelled, and the rest of the caller's must not be.
+///
+/// Who cancels, and who ends the task, meet in one word:
+///
+/// | state | set by | what it means |
+/// |---|---|---|
+/// | RUNS | the initializer | the task may be cancelled |
+/// | CANCELS | a worker, from RUNS, after the deadline | the worker uses the task, which must not end |
+/// | ENDED | the task, from RUNS, after its body | the task ends, and nobody may use it |
+///
+/// A task that finds CANCELS waits until the worker is done. Both steps acquire and release, so what the task wrote
+/// before RUNS is seen by the worker. Cancelling calls code of users, so a worker does it: the timers' thread must not
+/// block.
+@safe
+final class DeadlineScope: @unchecked Sendable {
+    private enum State: UInt8, AtomicRepresentable { case runs, cancels, ended }
+
+    @safe private struct Memory {
+        @safe var timer = unsafe csk_timer_t()
+        /// By which the worker is called.
+        @safe var item = unsafe csk_pool_item_t(next: nil, function: nil, level: UInt32(CSK_POOL_URGENT), since_ms: 0)
+        /// Held for whoever is called.
+        @safe var scope: Unmanaged<DeadlineScope>?
+    }
+
+    private let state = Atomic(State.runs)
+    @safe private let memory: UnsafeMutablePointer<Memory>
+    /// Written before the timer starts.
+    @safe private var task: UnsafeCurrentTask?
+    private let cancelled = TaskWait()
+
+    private init() {
+        memory = .allocate(capacity: 1)
+        unsafe memory.initialize(to: Memory())
+    }
+
+    deinit { unsafe memory.deallocate() }
+
+    /// Runs `body` in a child task, where its caller runs.
+    static func run(until deadline: Int64, isolation: isolated (any Actor)?, _ body: () async -> Void) async {
+        let scope = DeadlineScope(), parent = ActingTask()
+        // The caller waits until the child has ended, so at no time do both use what `body` captures.
+        nonisolated(unsafe) let body = body
+        async let part: Void = {
+            await ActingTask.$current.withValue(parent) {
+                await unsafe scope.run(until: deadline, isolation: isolation, body)
+            }
+        }()
+        await part
+    }
+
+    private func run(until deadline: Int64, isolation: isolated (any Actor)?, _ body: () async -> Void) async {
+        let isTimed = start(deadline)
+        await body()
+        await end(isTimed)
+    }
+
+    /// Where the system has no thread for timers nothing cancels the task; its waits end in time, or say so.
+    private func start(_ deadline: Int64) -> Bool {
+        if deadline <= csk_now() {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return false
+        }
+        unsafe withUnsafeCurrentTask { unsafe task = $0 }
+        let reference = unsafe Unmanaged.passRetained(self)
+        unsafe memory.pointee.scope = reference
+        let status = unsafe csk_timer_start(memory.pointer(to: \.timer), deadline, Self.passed, memory)
+        if status != 0 { unsafe reference.release() }
+        return status == 0
+    }
+
+    private func end(_ isTimed: Bool) async {
+        if !isTimed { return }
+        if unsafe csk_timer_cancel(memory.pointer(to: \.timer)) == 0 { return unsafe Unmanaged.passUnretained(self).release() }
+        if state.compareExchange(expected: .runs, desired: .ended, ordering: .acquiringAndReleasing).exchanged { return }
+        _ = await cancelled.wait(isCancellable: false)
+    }
+
+    private static let passed: csk_timer_function_t = { _, context in
+        let item = unsafe context!.assumingMemoryBound(to: Memory.self).pointer(to: \.item)
+        if unsafe csk_pool_post(item, cancel) != 0 { unsafe cancel(item) }
+    }
+
+    private static let cancel: csk_pool_function_t = { item in
+        let memory = unsafe Layout.whole(of: item!, at: \Memory.item)
+        let scope = unsafe memory.pointee.scope!.takeRetainedValue()
+        scope.cancelTask()
+    }
+
+    private func cancelTask() {
+        guard state.compareExchange(expected: .runs, desired: .cancels, ordering: .acquiringAndReleasing).exchanged
+        else { return }
+        unsafe task!.cancel()
+        cancelled.resolve(0)
+    }
+}

@@ -1,0 +1,54 @@
+/// Runs `operation` as if the task were not cancelled, and returns what it returns.
+///
+/// A task that is cancelled gets `.cancelled` wherever it would wait. Cleaning up has to wait all the same:
+///
+/// ```swift
+/// let registry = AsyncMutex([1, 2, 3])
+/// let worker = Task {
+///     do {
+///         try await Task.sleep(for: .seconds(60))
+///     } catch {
+///         try await withTaskCancellationShield {
+///             try await registry.withLock { $0.removeAll() }      // the task is cancelled, and enters
+///         }
+///     }
+/// }
+/// worker.cancel()
+/// try await worker.value
+/// ```
+///
+/// Inside, `Task.isCancelled` is false, handlers of cancellation are not called, and waits of any library begin. The
+/// deadline of `withDeadline` bounds waits inside too: clean up outside of it, or after the deadline each wait tries
+/// once. `operation` runs where the caller does, on its actor if there is one, in a task of its own for which the caller
+/// waits. So it costs what a `Task` does. It has the caller's task-local values and priority. Work of a ``FIFOQueue``
+/// that waits for the queue inside is not told that it waits for itself, and never ends.
+///
+/// It has the name and the shape of the standard library's own (SE-0504). Where that exists, it is the one that is
+/// called.
+@_disfavoredOverload
+public func withTaskCancellationShield<Value: ~Copyable, Failure: Error>(
+    operation: () async throws(Failure) -> Value
+) async throws(Failure) -> Value {
+    var result: Result<Value, Failure>?
+    await Shield.run(isolation: #isolation) {
+        do throws(Failure) { result = .success(try await operation()) } catch { result = .failure(error) }
+    }
+    return try result.take()!.get()
+}
+
+private enum Shield {
+    /// Runs `body` in a task that nobody cancels, where its caller runs.
+    static func run(isolation: isolated (any Actor)?, _ body: () async -> Void) async {
+        let parent = ActingTask()
+        await withoutActuallyEscaping(body) { body in
+            _ = isolation
+            // The caller waits until the task has ended, so at no time do both use what `body` captures.
+            nonisolated(unsafe) let body = body
+            await Task {
+                await ActingTask.$current.withValue(parent) { await unsafe call(isolation: isolation, body) }
+            }.value
+        }
+    }
+
+    private static func call(isolation: isolated (any Actor)?, _ body: () async -> Void) async { await body() }
+}

@@ -1,0 +1,154 @@
+import Testing
+
+@testable import SwiftSync
+
+/// `withDeadline` cancels its body when the deadline passes, and nothing around it.
+@Suite(.endsInTime)
+struct DeadlineCancellationTests {
+    private enum Failure: Error { case expected }
+
+    private struct Once: ~Copyable {
+        let number: Int
+    }
+
+    @Test
+    func otherWaitsEndAtTheDeadlineAndTheTaskGoesOnUncancelled() async throws {
+        let instant = ContinuousClock.now + .milliseconds(5)
+        await #expect(throws: CancellationError.self) {
+            try await withDeadline(instant) { try await Task.sleep(for: .seconds(1000)) }
+        }
+        #expect(ContinuousClock.now >= instant)
+        #expect(!Task.isCancelled)
+        try await PrioritySemaphore(value: 1).withPermit {}
+        await #expect(throws: CancellationError.self) {
+            try await withDeadline(SuspendingClock.now + .milliseconds(1), clock: .suspending) { try await Task.sleep(for: .seconds(1000)) }
+        }
+        await #expect(throws: CancellationError.self) {
+            try await withDeadline(in: .milliseconds(1)) { try await Task.sleep(for: .seconds(1000)) }
+        }
+    }
+
+    @Test
+    func aDeadlineThatHasPassedCancelsAtOnce() async {
+        #expect(await withDeadline(.now - .seconds(1)) { () async in Task.isCancelled })
+        #expect(await withDeadline(in: .zero) { () async in Task.isCancelled })
+        #expect(await !withDeadline(.now + .seconds(1000)) { () async in Task.isCancelled })
+    }
+
+    @Test
+    func handlersAreCalledAndMayBlockWithoutHoldingTimersUp() async {
+        let isBlocked = Flag(), mayEnd = Flag()
+        let other = Task.detached {
+            await waitUntil { isBlocked.isRaised }
+            // This deadline passes while the handler blocks.
+            await #expect(throws: CancellationError.self) {
+                try await withDeadline(in: .milliseconds(1)) { try await Task.sleep(for: .seconds(1000)) }
+            }
+            mayEnd.raise()
+        }
+        await withDeadline(in: .milliseconds(1)) {
+            await withTaskCancellationHandler {
+                await waitUntil { mayEnd.isRaised }
+            } onCancel: {
+                isBlocked.raise()
+                waitUntil { mayEnd.isRaised }
+            }
+        }
+        await other.value
+    }
+
+    @Test
+    func theNearerOfTwoCancels() async {
+        let far = ContinuousClock.now + .seconds(1000)
+        for isOuter in [true, false] {
+            let near = ContinuousClock.now + .milliseconds(2)
+            await #expect(throws: CancellationError.self) {
+                try await withDeadline(isOuter ? near : far) {
+                    try await withDeadline(isOuter ? far : near) { try await Task.sleep(for: .seconds(1000)) }
+                }
+            }
+            #expect(ContinuousClock.now >= near)
+        }
+        // The part around the inner one goes on.
+        await withDeadline(far) {
+            #expect(await withDeadline(in: .zero) { () async in Task.isCancelled })
+            #expect(!Task.isCancelled)
+        }
+    }
+
+    @Test
+    func whoIsCancelledByOthersIsToldSo() async {
+        let entered = Flag()
+        let task = Task {
+            try await withDeadline(.now + .seconds(1000)) {
+                entered.raise()
+                try await PrioritySemaphore(value: 0).wait()
+            }
+        }
+        await waitUntil { entered.isRaised }
+        task.cancel()
+        await #expect(throws: PrioritySemaphoreError.cancelled) { try await task.value }
+    }
+
+    @Test
+    func onceItHasPassedACancelledBodyStillTriesOnce() async throws {
+        let free = AsyncMutex(1), taken = PrioritySemaphore(value: 0)
+        try await withDeadline(in: .zero) { () async throws in
+            #expect(Task.isCancelled)
+            #expect(try await free.withLock { $0 } == 1)
+            await #expect(throws: PrioritySemaphoreError.timedOut) { try await taken.wait() }
+        }
+    }
+
+    @Test
+    func aBodyThatWaitsForItsOwnTaskIsTold() async throws {
+        let mutex = AsyncMutex(0), queue = FIFOQueue()
+        try await mutex.withLock { _ in
+            _ = await #expect(throws: AsyncMutexError.wouldDeadlock) {
+                try await withDeadline(in: .seconds(1000)) { try await mutex.withLock { _ in } }
+            }
+            await #expect(throws: AsyncMutexError.wouldDeadlock) {
+                try await withDeadline(in: .seconds(1000)) {
+                    try await withDeadline(in: .seconds(100)) { try await mutex.withLock { _ in } }
+                }
+            }
+        }
+        try await queue.enqueueAndWait { () async throws in
+            _ = await #expect(throws: OrderedQueueError.wouldDeadlock) {
+                try await withDeadline(in: .seconds(1000)) { try await queue.enqueueAndWait { () async throws in } }
+            }
+        }
+    }
+
+    @Test
+    func resultsThatCanNotBeCopiedAndTypedErrorsComeThrough() async throws {
+        func fails() async throws(Failure) -> Once { throw .expected }
+        let once = await withDeadline(in: .seconds(1000)) { () async -> Once in Once(number: 7) }
+        #expect(once.number == 7)
+        do throws(Failure) {
+            _ = try await withDeadline(in: .seconds(1000)) { () async throws(Failure) -> Once in try await fails() }
+            Issue.record("it returned")
+        } catch {
+            #expect(error == .expected)
+        }
+    }
+
+    @Test
+    func manyThatEndAsTheirDeadlinesPassLeaveNothing() async {
+        let alive = Shared<Int>()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<4 {
+                group.addTask {
+                    for round in 0..<500 {
+                        let held = Tracked(alive)
+                        await withDeadline(in: .microseconds((round * 7 + index) % 60)) {
+                            for _ in 0..<round % 20 { await Task.yield() }
+                            withExtendedLifetime(held) {}
+                        }
+                    }
+                }
+            }
+        }
+        #expect(alive.value == 0)
+    }
+}
