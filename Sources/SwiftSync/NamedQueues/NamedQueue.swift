@@ -50,7 +50,6 @@ extension NamedQueue {
     /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue was shut down or the system has no memory
     ///   or thread. `body` will not run then.
     @inlinable
-    @preconcurrency
     @discardableResult
     public func async(execute body: @escaping @Sendable () -> Void) -> Bool {
         unsafe found._withUnsafeGuaranteedRef { $0.async(body) }
@@ -62,7 +61,6 @@ extension NamedQueue {
     /// queue all work runs so. Other flags change nothing. A quality of service puts `body` before or behind other
     /// waiting work, as a ``CommandPriority``. Without one, `body` has the queue's own. The group is left when `body`
     /// has ended, or was refused.
-    @preconcurrency
     @discardableResult
     public func async(
         group: DispatchGroup? = nil, qos: DispatchQoS = .unspecified, flags: DispatchWorkItemFlags = [],
@@ -95,7 +93,6 @@ extension NamedQueue {
     /// Queues `body` at `deadline`, never early. It does not run if the queue is shut down before.
     ///
     /// - Returns: an object that can cancel `body` until it begins.
-    @preconcurrency
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute body: @escaping @Sendable () -> Void) -> DelayedWork {
         unsafe found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }

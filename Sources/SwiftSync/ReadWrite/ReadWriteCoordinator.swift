@@ -98,7 +98,6 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     ///
     /// - Returns: false if the system gave no thread to run it on. The write will then not run, and ``SyncDiagnostics``
     ///   gets a report.
-    @preconcurrency
     @discardableResult
     public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
         accepted(EnqueuedWrite.enqueue(box, body))

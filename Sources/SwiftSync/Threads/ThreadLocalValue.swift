@@ -46,25 +46,23 @@ public struct ThreadLocalValue<T>: Sendable {
     let origin: ThreadLocalOrigin<T>
 
     /// Finds or makes the thread-local value of that key. It may allocate, and never blocks.
-    @preconcurrency
     public init(key: String, instantiator: Instantiator? = nil) {
         self.init(namespace: nil, key: key, fullKey: key, instantiator)
     }
 
     /// The same for a key inside a namespace, so that different parts of a program may use the same key.
-    @preconcurrency
     public init(namespace: String, key: String, instantiator: Instantiator? = nil) {
         self.init(namespace: namespace, key: key, fullKey: "\(namespace).\(key)", instantiator)
     }
 
     /// Another name for ``init(key:instantiator:)``.
-    @preconcurrency @_disfavoredOverload
+    @_disfavoredOverload
     public init(key: String, valueProvider: Instantiator?) {
         self.init(namespace: nil, key: key, fullKey: key, valueProvider)
     }
 
     /// Another name for ``init(namespace:key:instantiator:)``.
-    @preconcurrency @_disfavoredOverload
+    @_disfavoredOverload
     public init(namespace: String, key: String, valueProvider: Instantiator?) {
         self.init(namespace: namespace, key: key, fullKey: "\(namespace).\(key)", valueProvider)
     }

@@ -87,7 +87,6 @@ extension AsyncCommands where Value: Sendable {
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error. A nil closure does nothing.
-    @preconcurrency
     @inlinable
     public func get(completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?) {
         guard let commandClosure else { return }
@@ -102,7 +101,6 @@ extension AsyncCommands where Value: Sendable {
     /// Runs `commandClosure` with the value, and holds the value until the closure has returned and its second argument
     /// was called. Any thread may call that. On failure `commandClosure` runs with the error, and there is nothing to
     /// complete. A nil closure does nothing.
-    @preconcurrency
     public func get(
         manualCompletion commandClosure: (
             @Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
@@ -123,7 +121,6 @@ extension AsyncCommands where Value: Sendable {
     }
 
     /// Replaces the value, leaves the section, and then runs `commandClosure` with the value that was set.
-    @preconcurrency
     @inlinable
     public func set(
         newValue: Value, completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil
@@ -145,7 +142,6 @@ extension AsyncCommands where Value: Sendable {
 
     /// Runs `accessClosure` on the value, leaves the section, and then runs `commandClosure` with the value as it was
     /// on leaving. On failure `accessClosure` does not run. A nil `accessClosure` succeeds with the value unchanged.
-    @preconcurrency
     @inlinable
     public func set(
         accessClosure: consuming (@Sendable (inout Value) -> Void)?,
@@ -173,7 +169,6 @@ extension AsyncCommands where Value: Sendable {
     ///
     /// The `inout` access itself ends when `accessClosure` returns. From then on its thread does not hold the gate any
     /// more, so a sync command from that thread waits. A nil `accessClosure` completes at once.
-    @preconcurrency
     public func set(
         manualCompletion accessClosure: (@Sendable (inout Value, @escaping CommandCompletionClosure) -> Void)?,
         completion commandClosure: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)? = nil

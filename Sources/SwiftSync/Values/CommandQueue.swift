@@ -60,7 +60,6 @@ public final class CommandQueue: @unchecked Sendable {
     /// It never waits for a command. A command of higher priority overtakes waiting commands, but not the command that
     /// is running now.
     /// - Complexity: O(1); the command's removal is O(log n) amortized.
-    @preconcurrency
     public func append(priority: Priority, closure: @escaping Closure) {
         pending.insert(closure, at: priority)
     }

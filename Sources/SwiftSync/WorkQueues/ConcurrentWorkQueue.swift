@@ -120,7 +120,6 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// accepted later waits for it, whatever its priority.
     ///
     /// Other flags change nothing. Otherwise it is ``WorkQueueBase/async(_:)``.
-    @preconcurrency
     @discardableResult
     public func async(flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () -> Void) -> Bool {
         flags.contains(.barrier) ? core.asyncBarrier(body) : core.async(body)

@@ -14,7 +14,6 @@ import Dispatch
 ///
 /// - Returns: false, with a report to ``SyncDiagnostics``, when the system has no memory or no thread. `body` will not
 ///   run then.
-@preconcurrency
 @discardableResult
 public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(body)
@@ -33,7 +32,6 @@ public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> 
 /// an infinite delay `body` never runs; the work waits until it is cancelled. The function may be called from anywhere.
 ///
 /// - Returns: an object that can cancel `body` until it begins.
-@preconcurrency
 @discardableResult
 public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
     let queue = ConcurrentWorkQueue.shared
@@ -47,7 +45,6 @@ public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> Dela
 /// ``ConcurrentWorkQueue`` of your own has barriers too. O(1).
 ///
 /// - Returns: what ``async(_:)`` returns.
-@preconcurrency
 @discardableResult
 public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(flags: .barrier, body)
@@ -59,7 +56,6 @@ public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
 /// The main thread has to serve its queue: by `dispatchMain()`, by `RunLoop.main`, or by an asynchronous `main`. With
 /// `dispatchMain()`, Dispatch on Linux lets any of its threads serve the queue, one at a time. The function may be
 /// called from anywhere.
-@preconcurrency
 public func mainThread(_ body: @escaping @MainActor @Sendable () -> Void) {
     DispatchQueue.main.async { MainActor.assumeIsolated(body) }
 }
@@ -68,7 +64,6 @@ public func mainThread(_ body: @escaping @MainActor @Sendable () -> Void) {
 /// means now. An infinite delay means never.
 ///
 /// - Returns: an object that can cancel `body` until it begins on the main thread.
-@preconcurrency
 @discardableResult
 public func mainThread(delay: Double, _ body: @escaping @MainActor @Sendable () -> Void) -> DelayedWork {
     MainThreadWork(body).start(deadline: Deadline.after(seconds: delay) ?? Deadline.passed)

@@ -54,7 +54,6 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses, or when the
     ///   system has no thread. `body` will not run then.
-    @preconcurrency
     @discardableResult
     public final func async(_ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(body)
@@ -62,7 +61,6 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Queues `body` with a priority: it runs before all waiting work of lower priority. Otherwise it is ``async(_:)``.
     /// It takes O(log n) amortized in the number of waiting work items whose priority is not the queue's own.
-    @preconcurrency
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: core.rank(of: priority), body)
@@ -70,7 +68,6 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Queues `body` under the name `tag`, which the queue's ``recorder`` shows. Work without a tag is recorded under
     /// the queue's label. Otherwise it is ``async(priority:_:)``.
-    @preconcurrency
     @discardableResult
     public final func async(
         tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
@@ -113,7 +110,6 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// `body` does not run if the queue is shut down before that time, or if the queue is full then and its bound
     /// refuses. Both are reported to ``SyncDiagnostics``.
-    @preconcurrency
     @discardableResult
     public final func async(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         core.async(after: delay, rank: core.ownRank, body)
@@ -121,7 +117,6 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Queues `body` at `deadline`, never early. As with ``async(after:_:)``, `body` does not run if the queue is shut
     /// down before that time.
-    @preconcurrency
     @discardableResult
     public final func asyncAfter(deadline: DispatchTime, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         let now = DispatchTime.now().uptimeNanoseconds
@@ -134,7 +129,6 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// It is never early, and `body` never runs twice at once: a tick is skipped while the previous call still runs. It
     /// ends with ``shutdown(cancelsPending:)``.
-    @preconcurrency
     @discardableResult
     public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         core.async(every: period, rank: core.ownRank, body)
