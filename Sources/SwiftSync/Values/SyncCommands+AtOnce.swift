@@ -88,3 +88,44 @@ extension SyncCommands.AtOnce where Value: Sendable {
         commands.map(completion: commandClosure)
     }
 }
+
+// MARK: - The same where the result is not used
+
+// In `queue.async { section.execute { value.wait.lowestPriority.set { $0 += 1 } } }` both closures consist of one
+// expression, and either of them may be the one that drops the result. The compiler finds no reason to prefer one, and
+// refuses the call, whatever it calls. A form that returns nothing is the reason. It has one more argument with a
+// default than the form that returns the result, so that it is not taken anywhere else.
+extension SyncCommands.AtOnce where Value: Sendable {
+    /// Waits for the value, and makes nothing of it.
+    @available(*, deprecated, message: "the value is not used")
+    @inlinable
+    public func get(_: Call = Call(), _: Call = Call()) {
+        _ = commands.get()
+    }
+
+    /// Does the same without returning the new value.
+    @inlinable
+    public func set(newValue: Value, _: Call = Call(), _: Call = Call()) {
+        commands.set(newValue: newValue)
+    }
+
+    /// Does the same without returning the value that the closure leaves.
+    @inlinable
+    public func set(completion accessClosure: (inout Value) -> Void, _: Call = Call(), _: Call = Call()) {
+        commands.set(completion: accessClosure)
+    }
+}
+
+extension SyncCommands where Value: Sendable {
+    /// Does the same without returning the new value.
+    @inlinable @_disfavoredOverload
+    public func set(newValue: Value, _: AtOnce.Call = AtOnce.Call()) {
+        _ = set(newValue: newValue) as Result
+    }
+
+    /// Does the same without returning the value that the closure leaves.
+    @inlinable @_disfavoredOverload
+    public func set(completion accessClosure: (inout Value) -> Void, _: AtOnce.Call = AtOnce.Call()) {
+        _ = set(completion: accessClosure) as Result
+    }
+}
