@@ -1,0 +1,75 @@
+"""Compiles functions of one line each, and says by line what the compiler has against them."""
+import os, re, subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+IMPORTS = "import Dispatch\nimport SwiftSync\nimport Synchronization\n"
+# Warnings of what a line leaves unused, which says nothing of the call.
+UNUSED = r"\[#no-usage\]|is unused|was never (used|mutated|written)|inferred to have type '\(\)'"
+MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning): (.*)$", re.M)
+
+
+class Compiler:
+    def __init__(self, folder, modules):
+        self.folder, self.modules = folder, modules
+        os.makedirs(folder, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def flags(self):
+        return ["-I", self.modules, "-I", os.path.join(ROOT, "Sources/CSyncKernel/include"),
+                "-I", os.path.join(ROOT, "Sources/CURCU"), "-module-name", "snippets"]
+
+    def run(self, mode, action, sources, output=os.devnull):
+        command = ["swiftc", "-wmo", "-swift-version", str(mode), *self.flags(), action, *sources]
+        command += [] if action == "-typecheck" else ["-o", output]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        return done.stderr
+
+    def compile(self, mode, functions, name="Functions.swift", silgen=None, head=""):
+        """What the compiler says of each function in language mode `mode`: by its number a list of "error: ..." and
+        "warning: ...". It looks for races between regions only where nothing else is wrong, so that the functions which
+        are refused at first are left out of a second run. With `silgen` a file gets what is called.
+        """
+        path, said, refused = self.path(name), {}, set()
+        before = (IMPORTS + head).count("\n") + 1
+        for action in ("-typecheck", "-emit-sil"):
+            lines = ["" if number in refused else text for number, text in enumerate(functions)]
+            with open(path, "w") as file:
+                file.write(IMPORTS + head + "\n".join(lines) + "\n")
+            errors = self.run(mode, action, [os.path.join(HERE, "Things.swift"), path])
+            for where, line, kind, text in dict.fromkeys(MESSAGE.findall(errors)):
+                number = int(line) - before
+                if os.path.basename(where) != name or not 0 <= number < len(functions):
+                    if kind == "error":
+                        raise SystemExit(f"{where}:{line}: {kind}: {text}")
+                    continue
+                message = f"{kind}: {text}"
+                if message not in said.setdefault(number, []):
+                    said[number].append(message)
+                if kind == "error":
+                    refused.add(number)
+            if "error:" in errors and not refused:
+                raise SystemExit(errors)
+        if silgen:
+            self.run(mode, "-emit-silgen", [os.path.join(HERE, "Things.swift"), path], self.path(silgen))
+        return said
+
+
+def lines_of(name):
+    """The lines of a table with their numbers. A line that begins with spaces goes on with the one before it."""
+    lines = []
+    for number, line in enumerate(open(os.path.join(HERE, name)), 1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        if line.startswith(" "):
+            lines[-1] = (lines[-1][0], lines[-1][1] + " " + text)
+        else:
+            lines.append((number, text))
+    return lines
+
+
+def is_refused(messages):
+    return any(text.startswith("error") for text in messages)
