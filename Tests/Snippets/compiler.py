@@ -5,7 +5,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 IMPORTS = "import Dispatch\nimport SwiftSync\nimport Synchronization\n"
 # Warnings of what a line leaves unused, which says nothing of the call.
-UNUSED = r"\[#no-usage\]|is unused|was never (used|mutated|written)|inferred to have type '\(\)'"
+UNUSED = r"\[#no-usage\]|is unused|was never (used|mutated|written)|inferred to have type '\(\)\??'"
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning): (.*)$", re.M)
 
 
@@ -21,24 +21,23 @@ class Compiler:
         return ["-I", self.modules, "-I", os.path.join(ROOT, "Sources/CSyncKernel/include"),
                 "-I", os.path.join(ROOT, "Sources/CURCU"), "-module-name", "snippets"]
 
-    def run(self, mode, action, sources, output=os.devnull):
-        command = ["swiftc", "-wmo", "-swift-version", str(mode), *self.flags(), action, *sources]
-        command += [] if action == "-typecheck" else ["-o", output]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        return done.stderr
+    def run(self, mode, source, output):
+        command = ["swiftc", "-wmo", "-emit-sil", "-swift-version", str(mode), *self.flags(),
+                   os.path.join(HERE, "Things.swift"), source, "-o", output]
+        return subprocess.run(command, capture_output=True, text=True, errors="replace").stderr
 
-    def compile(self, mode, functions, name="Functions.swift", silgen=None, head=""):
+    def compile(self, mode, functions, name="Functions.swift", sil=None, head=""):
         """What the compiler says of each function in language mode `mode`: by its number a list of "error: ..." and
-        "warning: ...". It looks for races between regions only where nothing else is wrong, so that the functions which
-        are refused at first are left out of a second run. With `silgen` a file gets what is called.
+        "warning: ...". It looks for races between regions only where nothing else is wrong, so it is asked again
+        without the functions that it refused. With `sil` a file of this name gets what those that are left call.
         """
         path, said, refused = self.path(name), {}, set()
         before = (IMPORTS + head).count("\n") + 1
-        for action in ("-typecheck", "-emit-sil"):
+        while True:
             lines = ["" if number in refused else text for number, text in enumerate(functions)]
             with open(path, "w") as file:
                 file.write(IMPORTS + head + "\n".join(lines) + "\n")
-            errors = self.run(mode, action, [os.path.join(HERE, "Things.swift"), path])
+            errors, already = self.run(mode, path, self.path(sil) if sil else os.devnull), len(refused)
             for where, line, kind, text in dict.fromkeys(MESSAGE.findall(errors)):
                 number = int(line) - before
                 if os.path.basename(where) != name or not 0 <= number < len(functions):
@@ -50,11 +49,10 @@ class Compiler:
                     said[number].append(message)
                 if kind == "error":
                     refused.add(number)
-            if "error:" in errors and not refused:
+            if "error:" not in errors:
+                return said
+            if len(refused) == already:
                 raise SystemExit(errors)
-        if silgen:
-            self.run(mode, "-emit-silgen", [os.path.join(HERE, "Things.swift"), path], self.path(silgen))
-        return said
 
 
 def lines_of(name):

@@ -86,12 +86,12 @@ def check(compiler, functions, say):
     say(f"{len(calls)} races at {len({one.line for one in calls})} calls, beside {len(racing) - len(calls)} at peers; "
         f"mode 5 refuses {late} of them, and those of their peers")
     for mode in (5, 6):
-        found = compiler.compile(mode, [one.function(at) for at, one in enumerate(harmless)], silgen="races.silgen")
+        found = compiler.compile(mode, [one.function(at) for at, one in enumerate(harmless)], sil="races.sil")
         for at, messages in sorted(found.items()):
             if messages := [text for text in messages if not re.search(UNUSED, text)]:
                 wrong.append(f"{harmless[at]}\n        without a race, in language mode {mode}: {messages[0]}")
     say(f"{len(harmless)} lines without a race")
     letting_out = [one for one in functions if one.lets_a_closure_out]
-    wrong += missing(letting_out, [compiler.path("races.silgen")], "within-the-call.txt")
+    wrong += missing(letting_out, [compiler.path("races.sil")], "within-the-call.txt")
     say(f"{len(letting_out)} public functions whose closures may run elsewhere")
     return wrong

@@ -49,7 +49,7 @@ def functions(compiler):
         if symbol["kind"]["identifier"].split(".")[-1] in KINDS:
             one = Function(symbol, aliases)
             # What takes an instant instead of a timeout is the same call.
-            if "until deadline:" not in one.declaration:
+            if not re.search(r"\buntil deadline:|\buntil\(_ deadline:", one.declaration):
                 found[one.mangled] = one
     for one, name in zip(found.values(), plain(*found)):
         one.name = name
@@ -57,11 +57,13 @@ def functions(compiler):
 
 
 def called(*paths):
-    """The names of what the functions of these files call, as SILGen writes them."""
-    names = set()
+    """The names of what the functions of these files call, and "Class.method" where a class of the library is asked."""
+    names, methods = set(), set()
     for path in paths:
-        names.update(re.findall(r"@(\$s[\w$]+)", open(path).read()))
-    return set(plain(*names))
+        text = open(path).read()
+        names.update(re.findall(r"@(\$s[\w$]+)", text))
+        methods.update(re.findall(r"_method %\d+ : \S+ #(\w+\.\w+)\s", text))
+    return set(plain(*names)) | methods
 
 
 def missing(functions, paths, table):
@@ -70,7 +72,8 @@ def missing(functions, paths, table):
     for one in functions:
         fitting = [at for at, (pattern, _) in enumerate(lines) if re.search(pattern, f"{one.title} {one.declaration}")]
         used.update(fitting)
-        if one.name not in names and not fitting:
+        is_called = {one.name, one.name + ".getter", one.title.split("(")[0]} & names
+        if not is_called and not fitting:
             wrong.append(f"nobody calls {one}")
     return wrong + [f"{table}: {pattern}: there is no such function, or a snippet calls it"
                     for at, (pattern, _) in enumerate(lines) if at not in used]
