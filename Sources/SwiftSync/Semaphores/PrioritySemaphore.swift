@@ -80,7 +80,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///
     /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
     /// of `withDeadline`. It throws `.timedOut` or `.invalidPermits`, and has taken nothing then.
-    @available(*, noasync, message: "try await wait()")
+    @available(*, noasync, message: "try await wait(), and in main.swift in a function")
     @inlinable
     public func wait(
         permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never
@@ -176,7 +176,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
     /// running `body`, and what `body` throws. If others have signalled permits that they had not taken, so that there
     /// is no room for these, ``SyncDiagnostics`` is told.
-    @available(*, noasync, message: "try await withPermit { }")
+    @available(*, noasync, message: "try await withPermit { }, and in main.swift in a function")
     @_disfavoredOverload
     @inlinable
     public func withPermit<Result: ~Copyable>(
@@ -190,8 +190,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown, and after a cancellation too.
     ///
     /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
-    /// `body`, and what `body` throws. (The compiler takes a closure that awaits nothing and has a list of captures for
-    /// the form that blocks, which it then refuses in async code: write `{ [names] () async in … }` there.)
+    /// `body`, and what `body` throws.
     @inlinable
     public func withPermit<Result>(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: () async throws -> sending Result
@@ -199,6 +198,19 @@ public struct PrioritySemaphore: @unchecked Sendable {
         try await wait(permits: permits, priority: priority, timeout: timeout)
         defer { giveBack(permits) }
         return try await body()
+    }
+
+    /// The same for a `body` that does not suspend. The compiler takes this form where the closure has a list of captures
+    /// and awaits nothing: without it, it would take the form that blocks.
+    @_disfavoredOverload
+    @inlinable
+    public func withPermit<Result>(
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never,
+        _ body: () throws -> sending Result
+    ) async throws -> sending Result {
+        try await wait(permits: permits, priority: priority, timeout: timeout)
+        defer { giveBack(permits) }
+        return try body()
     }
 
     @inlinable

@@ -227,14 +227,10 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Waits, without a limit of time, not even that of `withDeadline`, until all work that was accepted before has
     /// ended. It blocks the thread. Inside the queue's own work it stops the program with a message.
     ///
-    /// In an async function, `drain()` means the other form, which has to be awaited. In two places the compiler
-    /// chooses this form, which then blocks:
-    ///
-    /// - in a closure with no other `await`, without a warning: `Task { queue.drain() }` ties up a thread of the
-    ///   cooperative pool. Write `Task { await queue.drain() }`.
-    /// - in top-level code, even with `await`: there the compiler chooses among overloads as in a function that can't
-    ///   suspend, and warns that "no 'async' operations occur within 'await' expression". Call it in an async function,
-    ///   or use the result, as in `let hasEnded: Bool = await queue.drain()`.
+    /// In async code `drain()` means the other form, which has to be awaited. In top-level code the compiler chooses this
+    /// one even with `await`, since it chooses there as in a function that can't suspend, and then refuses it. Call it
+    /// in an async function, or use the result, as in `let hasEnded: Bool = await queue.drain()`.
+    @available(*, noasync, message: "await drain(), and in main.swift in a function, or use its result")
     public final func drain() {
         let status = core.drain(deadline: Deadline.never)
         if status != 0 { core.stop(status, "drain") }
