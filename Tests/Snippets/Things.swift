@@ -58,6 +58,9 @@ final class Job: TaskQueue.Task {
     func execute(queueLock: QueueLock) { queueLock.release() }
 }
 
+/// Tells that a result is not nothing.
+func numbers(_ result: Result<Int, QueueSafeValueError>) {}
+
 /// What users write themselves: closures that return nothing, that throw, that are generic, that suspend.
 func dropping(_ body: () throws -> Void) rethrows { try body() }
 func giving<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }

@@ -17,9 +17,11 @@ BLOCKING = {
 }
 SUSPENDING = {
     "an async function": "func f#(_ h: Things) async throws { CALL }",
-    "an async closure of one expression": "func f#(_ h: Things) throws { let closure = { () async throws in CALL }; _ = closure }",
+    "an async closure of one expression":
+        "func f#(_ h: Things) throws { let closure = { () async throws in CALL }; _ = closure }",
     "an async closure that returns nothing": "func f#(_ h: Things) async throws { TRY await droppingLater { CALL } }",
-    "an async generic closure that rethrows": "func f#(_ h: Things) async throws { let given = TRY await givingLater { CALL }; _ = given }",
+    "an async generic closure that rethrows":
+        "func f#(_ h: Things) async throws { let given = TRY await givingLater { CALL }; _ = given }",
     "an async method of an actor": "actor A# { let h = Things(); func f() async throws { CALL } }",
     "an async initializer": "final class C# { init(_ h: Things) async throws { CALL } }",
     "the main actor, async": "@MainActor func f#(_ h: Things) async throws { CALL }",

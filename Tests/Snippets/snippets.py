@@ -2,11 +2,11 @@
 """Compiles snippets, and looks what the compiler has against them. See scripts/snippets."""
 import os, sys, time
 
-import races
+import contexts, races, written
 from compiler import ROOT, Compiler
 from symbols import functions
 
-PARTS = {"refused": races.check}
+PARTS = {"refused": races.check, "written": written.check, "calls": contexts.check}
 
 
 def main():

@@ -48,9 +48,7 @@ def functions(compiler):
     for symbol in symbols:
         if symbol["kind"]["identifier"].split(".")[-1] in KINDS:
             one = Function(symbol, aliases)
-            # What takes an instant instead of a timeout is the same call.
-            if not re.search(r"\buntil deadline:|\buntil\(_ deadline:", one.declaration):
-                found[one.mangled] = one
+            found[one.mangled] = one
     for one, name in zip(found.values(), plain(*found)):
         one.name = name
     return sorted(found.values(), key=lambda one: (one.title, one.declaration))
@@ -62,7 +60,7 @@ def called(*paths):
     for path in paths:
         text = open(path).read()
         names.update(re.findall(r"@(\$s[\w$]+)", text))
-        methods.update(re.findall(r"_method %\d+ : \S+ #(\w+\.\w+)\s", text))
+        methods.update(re.findall(r"_method %\d+, #(\w+\.\w+)\s", text))
     return set(plain(*names)) | methods
 
 
