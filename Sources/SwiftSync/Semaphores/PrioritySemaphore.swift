@@ -7,14 +7,14 @@ public import CSyncKernel
 /// ```swift
 /// let sorts = PrioritySemaphore(value: 4)
 /// func sorted(_ numbers: [Int]) throws -> [Int] {                     // blocks its thread
-///     try sorts.withPermit(priority: .high) { numbers.sorted() }
+///     try sorts.blockingWithPermit(priority: .high) { numbers.sorted() }
 /// }
 /// try await sorts.wait(permits: 2, timeout: .milliseconds(5))         // suspends; .timedOut after 5 ms
 /// try sorts.signal(2)
 /// ```
 ///
-/// In async code the calls suspend the task instead of blocking its thread. A task that is cancelled while it waits
-/// leaves the queue, and gets `.cancelled`.
+/// `wait` and `withPermit` suspend a task; `blockingWait` and `blockingWithPermit` block a thread. A task that is
+/// cancelled while it waits leaves the queue, and gets `.cancelled`.
 ///
 /// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
 /// many small requests can't starve a large one. Who comes with a higher priority passes it.
@@ -80,9 +80,9 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///
     /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
     /// of `withDeadline`. It throws `.timedOut` or `.invalidPermits`, and has taken nothing then.
-    @available(*, noasync, message: "try await wait(), and in main.swift in a function")
+    @available(*, noasync, message: "try await wait()")
     @inlinable
-    public func wait(
+    public func blockingWait(
         permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never
     ) throws(PrioritySemaphoreError) {
         if tryFast(permits) { return }
@@ -173,13 +173,12 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown.
     ///
-    /// It blocks the thread while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
-    /// running `body`, and what `body` throws. If others have signalled permits that they had not taken, so that there
+    /// It blocks the thread while too few are free. It throws what ``blockingWait(permits:priority:timeout:)`` throws,
+    /// without running `body`, and what `body` throws. If others have signalled permits that they had not taken, so that there
     /// is no room for these, ``SyncDiagnostics`` is told.
-    @available(*, noasync, message: "try await withPermit { }, and in main.swift in a function")
-    @_disfavoredOverload
+    @available(*, noasync, message: "try await withPermit { }")
     @inlinable
-    public func withPermit<Result: ~Copyable>(
+    public func blockingWithPermit<Result: ~Copyable>(
         permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never, _ body: () throws -> Result
     ) throws -> Result {
         if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
@@ -189,28 +188,16 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown, and after a cancellation too.
     ///
-    /// It suspends the task while too few are free. It throws what the suspending `wait` throws, without running
-    /// `body`, and what `body` throws.
+    /// It suspends the task while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
+    /// running `body`, and what `body` throws.
     @inlinable
     public func withPermit<Result>(
-        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: () async throws -> sending Result
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never,
+        _ body: () async throws -> sending Result
     ) async throws -> sending Result {
         try await wait(permits: permits, priority: priority, timeout: timeout)
         defer { giveBack(permits) }
         return try await body()
-    }
-
-    /// The same for a `body` that does not suspend. The compiler takes this form where the closure has a list of captures
-    /// and awaits nothing: without it, it would take the form that blocks.
-    @_disfavoredOverload
-    @inlinable
-    public func withPermit<Result>(
-        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never,
-        _ body: () throws -> sending Result
-    ) async throws -> sending Result {
-        try await wait(permits: permits, priority: priority, timeout: timeout)
-        defer { giveBack(permits) }
-        return try body()
     }
 
     @inlinable

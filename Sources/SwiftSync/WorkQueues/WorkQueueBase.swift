@@ -215,25 +215,20 @@ public class WorkQueueBase: @unchecked Sendable {
         }
     }
 
-    /// Waits until all work that was accepted before has ended. It blocks the thread; a task uses the form that is
-    /// awaited.
+    /// Waits until all work that was accepted before has ended. It blocks the thread; a task awaits ``drain(timeout:)``.
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no limit);
     ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
-    public final func drain(timeout: TimeLimit) throws(WorkQueueError) {
+    public final func blockingDrain(timeout: TimeLimit) throws(WorkQueueError) {
         try core.drain(timeout)
     }
 
     /// Waits, without a limit of time, not even that of `withDeadline`, until all work that was accepted before has
     /// ended. It blocks the thread. Inside the queue's own work it stops the program with a message.
-    ///
-    /// In async code `drain()` means the other form, which has to be awaited. In top-level code the compiler chooses this
-    /// one even with `await`, since it chooses there as in a function that can't suspend, and then refuses it. Call it
-    /// in an async function, or use the result, as in `let hasEnded: Bool = await queue.drain()`.
-    @available(*, noasync, message: "await drain(), and in main.swift in a function, or use its result")
-    public final func drain() {
+    @available(*, noasync, message: "try await drain()")
+    public final func blockingDrain() {
         let status = core.drain(deadline: Deadline.never)
-        if status != 0 { core.stop(status, "drain") }
+        if status != 0 { core.stop(status, "blockingDrain") }
     }
 
     /// Suspends the task until all work that was accepted before has ended.

@@ -186,7 +186,7 @@ struct NamedQueueTests {
         queue.async(qos: .default) { order.append("default") }
         queue.queue.resume()
         #expect(queue.queue.core.ownRank == CommandRank.of(.normal))
-        queue.queue.drain()
+        queue.queue.blockingDrain()
         #expect(order.value == ["interactive", "own", "default", "background"])
         #expect(Queue.database.queue.core.ownRank == CommandRank.of(.low))
         #expect(Queue.network.queue.core.ownRank == CommandRank.of(.high))

@@ -18,7 +18,7 @@ private enum Place {
 
     @inline(never)
     static func waits(_ semaphore: PrioritySemaphore, _ body: () -> Void) {
-        do { try semaphore.wait() } catch { Issue.record(error) }
+        do { try semaphore.blockingWait() } catch { Issue.record(error) }
         body()
         do { try semaphore.signal() } catch { Issue.record(error) }
     }
@@ -101,7 +101,7 @@ struct ContentionProfileTests {
             let holder = Thread {
                 mutex.withLock { _ in
                     try! entered.signal()
-                    try! leave.wait()
+                    try! leave.blockingWait()
                 }
             }
             try await entered.wait()

@@ -121,11 +121,11 @@ private struct MixedRing: Sendable {
     func begin() {
         onThread { mutex.withLock { _ in next { section.execute {} } } }
         onThread { section.execute { next { lock.withWriteLock { _ in } } } }
-        onThread { lock.withWriteLock { _ in next { try? permit.wait() } } }
+        onThread { lock.withWriteLock { _ in next { try? permit.blockingWait() } } }
         Task { try await permit.withPermit { await nextOfTask { try? await first.withLock { _ in } } } }
         Task { try await first.withLock { _ in await nextOfTask { try? await second.withLock { _ in } } } }
         Task { try await second.withLock { _ in await nextOfTask { callSync() } } }
-        queue.async { next { try? other.wait() } }
+        queue.async { next { try? other.blockingWait() } }
         Task { try await other.withPermit { await nextOfTask { try? await mutex.suspending.withLock { _ in } } } }
     }
 
@@ -240,9 +240,9 @@ struct DeadlockWatchTests {
             let one = PrioritySemaphore(value: 1, name: "one"), two = PrioritySemaphore(value: 1, name: "two")
             let meeting = Meeting()
             onThread {
-                try? one.withPermit {
+                try? one.blockingWithPermit {
                     meeting.meetOnThread(2)
-                    try two.wait()
+                    try two.blockingWait()
                 }
             }
             Task {

@@ -89,7 +89,7 @@ extension HandlerSettingTests {
 
             let permits = PrioritySemaphore(value: 0, name: "long wait for a permit")
             let forPermit = report(ofWaitsFor: permits.name) { isReported in
-                let thread = markedThread { _ = try? permits.wait() }
+                let thread = markedThread { _ = try? permits.blockingWait() }
                 isReported.wait()
                 do { try permits.signal() } catch { Issue.record(error) }
                 thread.join()

@@ -16,7 +16,7 @@ struct RecorderSlotTests {
         Queue.watched.async {}
         Queue.watched.queue.recorder = recorder
         Queue.watched.async {}
-        Queue.watched.queue.drain()
+        Queue.watched.queue.blockingDrain()
         #expect(kinds(recorder) == [.pushed, .started, .finished])
         #expect(recorder.events.allSatisfy { $0.tag == Queue.watched.rawValue })
         Queue.watched.queue.recorder = nil
@@ -24,7 +24,7 @@ struct RecorderSlotTests {
         #expect(recorder.events.count == 3 && Queue.watched.queue.recorder == nil)
     }
 
-    @Test func theQueueOfTheGlobalFunctionsIsWatched() async {
+    @Test func theQueueOfTheGlobalFunctionsIsWatched() async throws {
         let recorder = EventRecorder(label: "async"), ran = Flag()
         ConcurrentWorkQueue.shared.recorder = recorder
         // Others may be using the functions too.
@@ -58,7 +58,7 @@ struct RecorderSlotTests {
         queue.recorder = EventRecorder(label: "second")
         #expect(first != nil)
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         queue.sync {}
         waitUntil { first == nil }
         #expect(queue.recorder?.events.count == 3)
@@ -81,7 +81,7 @@ struct RecorderSlotTests {
         }
         isOver.raise()
         exchanger.join()
-        queue.drain()
+        queue.blockingDrain()
         #expect(ran.value == 10_000)
         for recorder in recorders {
             for (_, events) in Dictionary(grouping: recorder.events, by: \.id) {

@@ -179,7 +179,7 @@ struct StandstillViewTests {
 
     @Test
     func aSuspendedQueueIsShown() async throws {
-        await listingTasks {
+        try await listingTasks {
             let queue = WorkQueue(name: "view: paused")
             queue.suspend()
             queue.async {}

@@ -211,7 +211,7 @@ extension HandlerSettingTests {
             }
             defer { SyncDiagnostics.setHandler(nil) }
             queue.async { #expect(queue.async {} && !queue.async {}) }
-            queue.drain()
+            queue.blockingDrain()
             #expect(seen.value == [.wouldDeadlock])
         }
 

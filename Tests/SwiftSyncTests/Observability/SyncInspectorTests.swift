@@ -28,7 +28,7 @@ struct SyncInspectorTests {
     @Test(arguments: [0, -1, Int.min])
     func aLimitOfZeroShowsNoneAndCountsThem(limit: Int) throws {
         let semaphore = PrioritySemaphore(value: 0)
-        let waiter = Thread { try? semaphore.wait() }
+        let waiter = Thread { try? semaphore.blockingWait() }
         var snapshot: SyncSnapshot!
         waitUntil {
             snapshot = SyncInspector.snapshot(limit: limit)
@@ -48,7 +48,7 @@ struct SyncInspectorTests {
             holder.access { $0 = csk_thread_id() }
             mutex.withLock { _ in
                 try! entered.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
         }
         try await entered.wait()
@@ -80,7 +80,7 @@ struct SyncInspectorTests {
         let thread = Thread {
             mutex.withLock { _ in
                 try! entered.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
         }
         try await entered.wait()
@@ -105,13 +105,13 @@ struct SyncInspectorTests {
             readerID.access { $0 = csk_thread_id() }
             lock.read {
                 try! entered.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
         }
         try await entered.wait()
-        let waiter = Thread { try! semaphore.wait(permits: 1) }
+        let waiter = Thread { try! semaphore.blockingWait(permits: 1) }
         waiter.join()
-        let many = Thread { try! semaphore.wait(permits: 1) }
+        let many = Thread { try! semaphore.blockingWait(permits: 1) }
         let writer = Thread { lock.blockingWrite {} }
         let permits = try #require(await whenSeen("permits in the view") { $0.waiters.count == 1 })
         #expect(permits.kind == .semaphore && permits.waiters[0].purpose == .permits(1) && permits.count == 0)
@@ -136,7 +136,7 @@ struct SyncInspectorTests {
         for _ in 0..<2 {
             queue.async {
                 try! begun.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
         }
         try await begun.wait(permits: 2)
@@ -183,7 +183,7 @@ struct SyncInspectorTests {
         let holder = Thread {
             mutex.withLock { _ in
                 try! entered.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
         }
         try await entered.wait()

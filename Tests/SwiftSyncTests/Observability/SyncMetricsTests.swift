@@ -62,7 +62,7 @@ struct SyncMetricsTests {
         try SyncMetrics.start()
         SyncMetrics.stop()
         let semaphore = PrioritySemaphore(value: 0, name: "metrics: none")
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
         #expect(waits("metrics: none") == nil)
     }
 
@@ -71,7 +71,7 @@ struct SyncMetricsTests {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
         let semaphore = PrioritySemaphore(value: 0)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
         #expect(waits(semaphore.name)?.timedOutCount == 1)
     }
 
@@ -83,7 +83,7 @@ struct SyncMetricsTests {
         let begun = PrioritySemaphore(value: 0)
         queue.async {
             try! begun.signal()
-            try! leave.wait()
+            try! leave.blockingWait()
         }
         try await begun.wait()
         for _ in 0..<3 { queue.async {} }
@@ -102,7 +102,7 @@ struct SyncMetricsTests {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
         let queue = WorkQueue(label: "metrics: turns"), leave = PrioritySemaphore(value: 0)
-        queue.async { try! leave.wait() }
+        queue.async { try! leave.blockingWait() }
         let thread = Thread { queue.sync {} }
         await waitUntil { // the work before it would be waiting too, and a place in the queue is not a wait yet
             let seen = SyncInspector.snapshot().objects.first { $0.name == "metrics: turns" }
@@ -120,7 +120,7 @@ struct SyncMetricsTests {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
         let semaphore = PrioritySemaphore(value: 0, name: "metrics: a \"quoted\\name\"")
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
         let text = SyncMetrics.openMetrics()
         #expect(text.hasSuffix("# EOF\n"))
         #expect(text.contains("# TYPE csk_wait_seconds histogram\n"))

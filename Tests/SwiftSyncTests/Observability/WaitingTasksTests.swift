@@ -66,7 +66,7 @@ struct WaitingTasksTests {
             let inside = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
             let hold: @Sendable () -> Void = {
                 try! inside.signal()
-                try! leave.wait()
+                try! leave.blockingWait()
             }
             let holders = [
                 Thread { lock.withWriteLock { _ in hold() } }, Thread { coordinator.blockingWrite(hold) },
@@ -100,7 +100,7 @@ struct WaitingTasksTests {
             let holder = Thread {
                 lock.withWriteLock { _ in
                     try! inside.signal()
-                    try! leave.wait()
+                    try! leave.blockingWait()
                 }
             }
             try await inside.wait()
@@ -287,7 +287,7 @@ struct WaitingTasksTests {
         await waitUntil { ContinuousClock.now - begin > .milliseconds(2) }
         queue.resume()
         try await room.value
-        _ = await end.value
+        _ = try await end.value
     }
 
     @inline(never)

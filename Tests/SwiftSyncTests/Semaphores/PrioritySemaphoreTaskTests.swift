@@ -29,7 +29,7 @@ struct PrioritySemaphoreTaskTests {
             serve("task, low")
         }
         let thread = Thread {
-            try? semaphore.wait(priority: .high)
+            try? semaphore.blockingWait(priority: .high)
             serve("thread, high")
         }
         await waitUntil { semaphore.waitingCount == 2 }
@@ -38,7 +38,7 @@ struct PrioritySemaphoreTaskTests {
             serve("task, high")
         }
         let last = Thread {
-            try? semaphore.wait(priority: .low)
+            try? semaphore.blockingWait(priority: .low)
             serve("thread, low")
         }
         await waitUntil { semaphore.waitingCount == 4 }

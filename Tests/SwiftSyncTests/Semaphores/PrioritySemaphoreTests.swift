@@ -9,7 +9,7 @@ struct PrioritySemaphoreTests {
     @Test
     func aWaitTakesAndASignalGives() throws {
         let semaphore = PrioritySemaphore(value: 2)
-        try semaphore.wait()
+        try semaphore.blockingWait()
         #expect(semaphore.tryWait() && !semaphore.tryWait())
         #expect(semaphore.availablePermits == 0)
         try semaphore.signal(3)
@@ -24,7 +24,7 @@ struct PrioritySemaphoreTests {
         let served = Shared([Int]())
         let threads = priorities.enumerated().map { index, priority in
             let thread = Thread {
-                try? semaphore.wait(priority: CommandPriority(rawValue: priority))
+                try? semaphore.blockingWait(priority: CommandPriority(rawValue: priority))
                 served.append(index)
                 try? semaphore.signal()
             }
@@ -40,13 +40,13 @@ struct PrioritySemaphoreTests {
     @Test
     func aLargeRequestBarsItsOwnAndLowerPriorities() throws {
         let semaphore = PrioritySemaphore(value: 2)
-        let large = Thread { try? semaphore.wait(permits: 3, priority: .normal) }
+        let large = Thread { try? semaphore.blockingWait(permits: 3, priority: .normal) }
         waitUntil { semaphore.waitingCount == 1 }
         #expect(!semaphore.tryWait() && !semaphore.tryWait(priority: .low))
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .zero) }
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .zero) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
         #expect(semaphore.tryWait(priority: .high))
-        try semaphore.wait(priority: .high)
+        try semaphore.blockingWait(priority: .high)
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 1)
         try semaphore.signal(3)
         large.join()
@@ -58,14 +58,14 @@ struct PrioritySemaphoreTests {
         let semaphore = PrioritySemaphore(value: 2), served = Flag(), hasGivenUp = Flag()
         let large = Thread {
             #expect(throws: PrioritySemaphoreError.timedOut) {
-                try semaphore.wait(permits: 3, timeout: .milliseconds(20))
+                try semaphore.blockingWait(permits: 3, timeout: .milliseconds(20))
             }
             hasGivenUp.raise()
         }
         // On a busy machine it may have given up before this thread looks.
         waitUntil { semaphore.waitingCount == 1 || hasGivenUp.isRaised }
         let small = Thread {
-            try? semaphore.wait(permits: 2)
+            try? semaphore.blockingWait(permits: 2)
             served.raise()
         }
         waitUntil { served.isRaised }
@@ -77,7 +77,7 @@ struct PrioritySemaphoreTests {
     @Test
     func oneSignalServesSeveral() throws {
         let semaphore = PrioritySemaphore(value: 0)
-        let threads = (1...8).map { permits in Thread { try? semaphore.wait(permits: permits) } }
+        let threads = (1...8).map { permits in Thread { try? semaphore.blockingWait(permits: permits) } }
         waitUntil { semaphore.waitingCount == 8 }
         try semaphore.signal(36)
         threads.forEach { $0.join() }
@@ -87,25 +87,25 @@ struct PrioritySemaphoreTests {
     @Test
     func aTimeoutIsNeverEarlyAndTakesNothing() throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), start = clock.now
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .milliseconds(2)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .milliseconds(2)) }
         #expect(clock.now - start >= .milliseconds(2))
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .seconds(-1)) }
-        try semaphore.wait(timeout: .zero)
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .seconds(-1)) }
+        try semaphore.blockingWait(timeout: .zero)
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
     }
 
     @Test
     func aDeadlineIsNeverEarlyAndTakesNothing() throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .until(deadline)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .until(deadline)) }
         #expect(clock.now >= deadline)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(permits: 2, timeout: .until(deadline)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .until(deadline)) }
         #expect(throws: PrioritySemaphoreError.timedOut) {
-            try semaphore.withPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
+            try semaphore.blockingWithPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
         }
-        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.wait(permits: 0, timeout: .until(deadline)) }
-        #expect(try semaphore.withPermit(timeout: .until(deadline)) { semaphore.availablePermits } == 0)
-        try semaphore.wait(timeout: .until(deadline))
+        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.blockingWait(permits: 0, timeout: .until(deadline)) }
+        #expect(try semaphore.blockingWithPermit(timeout: .until(deadline)) { semaphore.availablePermits } == 0)
+        try semaphore.blockingWait(timeout: .until(deadline))
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
     }
 
@@ -114,11 +114,11 @@ struct PrioritySemaphoreTests {
         let semaphore = PrioritySemaphore(value: 0), deadline = ContinuousClock.now + .seconds(1000)
         let served = Shared([String]())
         let low = Thread {
-            try? semaphore.withPermit(priority: .low, timeout: .until(deadline)) { served.append("low") }
+            try? semaphore.blockingWithPermit(priority: .low, timeout: .until(deadline)) { served.append("low") }
         }
         waitUntil { semaphore.waitingCount == 1 }
         let high = Thread {
-            try? semaphore.wait(priority: .high, timeout: .until(deadline))
+            try? semaphore.blockingWait(priority: .high, timeout: .until(deadline))
             served.append("high")
             try? semaphore.signal()
         }
@@ -134,9 +134,9 @@ struct PrioritySemaphoreTests {
     func badNumbersAreRefusedAndChangeNothing() throws {
         let semaphore = PrioritySemaphore(value: 2, most: 3)
         for number in [0, -1, .min, 4, Int(Int32.max), Int(Int32.max) + 1, Int(UInt32.max) + 2, .max] {
-            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") { try semaphore.wait(permits: number) }
+            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") { try semaphore.blockingWait(permits: number) }
             #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") {
-                try semaphore.wait(permits: number, timeout: .zero)
+                try semaphore.blockingWait(permits: number, timeout: .zero)
             }
             #expect(!semaphore.tryWait(permits: number), "\(number)")
             if number < 1 {
@@ -170,10 +170,10 @@ struct PrioritySemaphoreTests {
     @Test
     func aSemaphoreGrowsAndShrinks() throws {
         let semaphore = PrioritySemaphore(value: 3)
-        try semaphore.wait(permits: 2)
+        try semaphore.blockingWait(permits: 2)
         try semaphore.resize(to: 1)
         #expect(semaphore.availablePermits == -1 && !semaphore.tryWait())
-        let waiter = Thread { try? semaphore.wait() }
+        let waiter = Thread { try? semaphore.blockingWait() }
         waitUntil { semaphore.waitingCount == 1 }
         try semaphore.signal()
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 1)
@@ -190,16 +190,16 @@ struct PrioritySemaphoreTests {
     @Test
     func aScopeGivesBackOnEveryPath() throws {
         let semaphore = PrioritySemaphore(value: 2, most: 2)
-        #expect(try semaphore.withPermit { semaphore.availablePermits } == 1)
+        #expect(try semaphore.blockingWithPermit { semaphore.availablePermits } == 1)
         #expect(
-            try semaphore.withPermit(permits: 2, priority: .low, timeout: .zero) { semaphore.availablePermits } == 0)
-        #expect(throws: Failure.expected) { try semaphore.withPermit { throw Failure.expected } }
+            try semaphore.blockingWithPermit(permits: 2, priority: .low, timeout: .zero) { semaphore.availablePermits } == 0)
+        #expect(throws: Failure.expected) { try semaphore.blockingWithPermit { throw Failure.expected } }
         #expect(throws: PrioritySemaphoreError.invalidPermits) {
-            try semaphore.withPermit(permits: 3) { _ = Issue.record("ran") }
+            try semaphore.blockingWithPermit(permits: 3) { _ = Issue.record("ran") }
         }
-        _ = try semaphore.withPermit(permits: 2) {
+        _ = try semaphore.blockingWithPermit(permits: 2) {
             #expect(throws: PrioritySemaphoreError.timedOut) {
-                try semaphore.withPermit(timeout: .zero) { _ = Issue.record("ran") }
+                try semaphore.blockingWithPermit(timeout: .zero) { _ = Issue.record("ran") }
             }
         }
         #expect(semaphore.availablePermits == 2)
@@ -212,7 +212,7 @@ struct PrioritySemaphoreTests {
             for round in 0..<2000 {
                 let permits = 1 + (round + index) % 3, timeout: TimeLimit = round % 5 == 0 ? .microseconds(3) : .never
                 let priority = CommandPriority(rawValue: Int32(index % 3))
-                do { try semaphore.wait(permits: permits, priority: priority, timeout: timeout) } catch { continue }
+                do { try semaphore.blockingWait(permits: permits, priority: priority, timeout: timeout) } catch { continue }
                 let now = inside.access { number in
                     number += permits
                     return number
@@ -235,9 +235,9 @@ extension HandlerSettingTests {
             SyncDiagnostics.setHandler { if $0.subject.hasPrefix("PrioritySemaphore ") { reports.append($0.kind) } }
             defer { SyncDiagnostics.setHandler(nil) }
             let semaphore = PrioritySemaphore(value: 2, most: 2)
-            try semaphore.withPermit {}
+            try semaphore.blockingWithPermit {}
             #expect(reports.value.isEmpty)
-            try semaphore.withPermit { try semaphore.signal() }
+            try semaphore.blockingWithPermit { try semaphore.signal() }
             #expect(reports.value == [.releasedTwice])
             #expect(semaphore.availablePermits == 2)
         }

@@ -43,7 +43,7 @@ struct PriorityEndsTests {
         var threads = [Thread]()
         for priority in Self.arrivals.map(CommandPriority.init(rawValue:)) {
             let before = semaphore.waitingCount
-            threads.append(Thread { try? semaphore.withPermit(priority: priority) { served.add(priority) } })
+            threads.append(Thread { try? semaphore.blockingWithPermit(priority: priority) { served.add(priority) } })
             await waitUntil { semaphore.waitingCount == before + 1 }
         }
         try semaphore.signal()

@@ -7,7 +7,7 @@ import Testing
 @Suite(.endsInTime)
 struct TimeLimitTests {
     @Test
-    func noWaitEndsBeforeItsInstantAndEachReportsIt() async {
+    func noWaitEndsBeforeItsInstantAndEachReportsIt() async throws {
         let busy = await BusyObjects()
         for call in busy.calls + busy.dispatched {
             await TimeLimit.neverEarly(.milliseconds(2)) { limit in
@@ -18,7 +18,7 @@ struct TimeLimitTests {
     }
 
     @Test
-    func anInstantThatIsNotAheadTriesOnce() async {
+    func anInstantThatIsNotAheadTriesOnce() async throws {
         let busy = await BusyObjects()
         for call in busy.calls + busy.dispatched {
             for limit in TimeLimit.all(.seconds(-1)) + TimeLimit.all(.zero) {
@@ -34,7 +34,7 @@ struct TimeLimitTests {
     }
 
     @Test
-    func whoGaveUpHasTakenNothingAndAnInstantThatIsFarIsWaitedFor() async {
+    func whoGaveUpHasTakenNothingAndAnInstantThatIsFarIsWaitedFor() async throws {
         let busy = await BusyObjects()
         for call in busy.calls + busy.dispatched {
             for limit in TimeLimit.all(.zero) { _ = await call.hasTimedOut(limit) }
@@ -95,7 +95,7 @@ struct TimeLimitTests {
     }
 
     @Test
-    func theShutdownOfAPoolTakesALimit() async {
+    func theShutdownOfAPoolTakesALimit() async throws {
         let busy = await BusyObjects()
         await TimeLimit.neverEarly(.milliseconds(2)) { limit in
             let report = await busy.pool.shutdown(timeout: limit)

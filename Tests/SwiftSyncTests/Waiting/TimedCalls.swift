@@ -199,7 +199,7 @@ final class BusyObjects: Sendable {
         try? semaphore.signal(2)
         for queue in [work, wide, fullWork, fullWide] {
             queue.resume()
-            try await queue.drain()
+            await #expect(throws: Never.self) { try await queue.drain() }
         }
     }
 
@@ -241,7 +241,7 @@ final class BusyObjects: Sendable {
     private var semaphores: [TimedCall] {
         [
             .thread("PrioritySemaphore.wait") { [semaphore] limit in
-                try semaphore.wait(timeout: limit)
+                try semaphore.blockingWait(timeout: limit)
                 try semaphore.signal()
                 return false
             },
@@ -251,7 +251,7 @@ final class BusyObjects: Sendable {
                 return false
             },
             .thread("PrioritySemaphore.withPermit") { [semaphore] limit in
-                try semaphore.withPermit(timeout: limit) { false }
+                try semaphore.blockingWithPermit(timeout: limit) { false }
             },
             .task("await PrioritySemaphore.withPermit") { [semaphore] limit in
                 try await semaphore.withPermit(timeout: limit) { false }
@@ -366,7 +366,7 @@ final class BusyObjects: Sendable {
                 try await work.run(timeout: limit) { false }
             },
             .thread("WorkQueue.drain", isFreeAtOnce: false) { [work] limit in
-                try work.drain(timeout: limit)
+                try work.blockingDrain(timeout: limit)
                 return false
             },
             .task("await WorkQueue.drain", isFreeAtOnce: false) { [work] limit in

@@ -28,7 +28,7 @@ struct WithDeadlineTests {
     // MARK: - What it bounds
 
     @Test
-    func eachWaitThatCanReportItEndsThenAndNotBefore() async {
+    func eachWaitThatCanReportItEndsThenAndNotBefore() async throws {
         let busy = await BusyObjects()
         for call in busy.calls {
             let instant = ContinuousClock.now + .milliseconds(2)
@@ -39,7 +39,7 @@ struct WithDeadlineTests {
     }
 
     @Test
-    func onceItHasPassedEachWaitTriesOnce() async {
+    func onceItHasPassedEachWaitTriesOnce() async throws {
         let busy = await BusyObjects()
         for call in busy.calls { #expect(await call.hasTimedOut(within: Self.past), "\(call.name)") }
         await busy.release()
@@ -52,7 +52,7 @@ struct WithDeadlineTests {
     }
 
     @Test
-    func theNearerDeadlineCounts() async {
+    func theNearerDeadlineCounts() async throws {
         let busy = await BusyObjects()
         for call in busy.calls {
             for far in TimeLimit.all(.seconds(1000)) {
@@ -125,7 +125,7 @@ struct WithDeadlineTests {
 
     /// Each of these waits, although the deadline has passed, until it can do what it was asked for.
     @Test
-    func callsThatCanNotReportItIgnoreIt() async {
+    func callsThatCanNotReportItIgnoreIt() async throws {
         let busy = await BusyObjects(), done = Shared([String]())
         let coordinator = busy.coordinator, ledger = busy.ledger
         let blocking: [(String, @Sendable () -> Void)] = [
@@ -139,7 +139,7 @@ struct WithDeadlineTests {
             ("BlockingPriorityQueue.pop", { [empty = busy.empty] in _ = empty.pop() }),
             ("BlockingPriorityQueue.push", { [full = busy.full] in full.push(2) }),
             ("WorkQueue.sync", { [work = busy.work] in work.sync {} }),
-            ("WorkQueue.drain", { [work = busy.work] in work.drain() }),
+            ("WorkQueue.drain", { [work = busy.work] in work.blockingDrain() }),
         ]
         let suspending: [(String, @Sendable () async -> Void)] = [
             ("WorkQueue.run", { [work = busy.work] in await work.run {} }),
@@ -193,11 +193,11 @@ struct WithDeadlineTests {
                 taken.append("FIFOQueue")
             }
             work.async {
-                try? semaphore.wait()
+                try? semaphore.blockingWait()
                 taken.append("WorkQueue")
             }
             coordinator.enqueueWrite {
-                try? semaphore.wait()
+                try? semaphore.blockingWait()
                 taken.append("ReadWriteCoordinator")
             }
         }
@@ -246,7 +246,7 @@ struct WithDeadlineTests {
     // MARK: - What it costs
 
     @Test
-    func itIsLookedUpOnceWhereAWaitBeginsAndNeverElsewhere() async {
+    func itIsLookedUpOnceWhereAWaitBeginsAndNeverElsewhere() async throws {
         let busy = await BusyObjects()
         for call in busy.calls {
             #expect(await RequestLookups.counted { _ = await call.hasTimedOut(within: Self.past) } == 1, "\(call.name)")

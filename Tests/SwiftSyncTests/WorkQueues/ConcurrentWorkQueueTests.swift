@@ -23,7 +23,7 @@ import Testing
                 inside.access { $0 -= 1 }
             }
         }
-        queue.drain()
+        queue.blockingDrain()
         #expect(most.value == 3)
     }
 
@@ -45,7 +45,7 @@ import Testing
                 }
             }
         }
-        queue.drain()
+        queue.blockingDrain()
         #expect(wrong.load(ordering: .relaxed) == 0)
     }
 
@@ -96,7 +96,7 @@ import Testing
         queue.async(flags: .barrier) { seen.append(2) }
         queue.async(priority: .highest) { seen.append(3) }
         for _ in 0..<width { mayEnd.signal() }
-        queue.drain()
+        queue.blockingDrain()
         #expect(seen.value == [1, 2, 3])
     }
 

@@ -100,7 +100,11 @@ final class WorkQueueStateTrial: Sendable {
         case .sync, .syncTimed: await sync(queue)
         case .run: await queue.run { [self] in end(.ran) }
         case .runTimed: await ending { try await queue.run(timeout: timeout) { [self] in end(.ran) } }
-        case .drain: end(try await queue.drain() ? .ran : .cancelled)
+        case .drain:
+            await ending {
+                try await queue.drain()
+                end(.ran)
+            }
         case .drainTimed:
             await ending {
                 try await queue.drain(timeout: timeout)

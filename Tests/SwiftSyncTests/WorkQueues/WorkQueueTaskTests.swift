@@ -27,7 +27,7 @@ import Testing
         #expect(seen.value == [0, 1])
     }
 
-    @Test func aCancelledTaskLeavesTheQueue() async {
+    @Test func aCancelledTaskLeavesTheQueue() async throws {
         let queue = WorkQueue(label: "cancel"), ran = Flag()
         let blocked = Blocked(queue)
         let task = Task { try await queue.run(timeout: .never) { ran.raise() } }
@@ -44,7 +44,7 @@ import Testing
         await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
     }
 
-    @Test func aTaskTimesOut() async {
+    @Test func aTaskTimesOut() async throws {
         let queue = WorkQueue(label: "timeout"), ran = Flag()
         let blocked = Blocked(queue)
         let start = ContinuousClock.now
@@ -57,7 +57,7 @@ import Testing
         #expect(!ran.isRaised)
     }
 
-    @Test func timeoutsAndCancellationsRaceWithTurns() async {
+    @Test func timeoutsAndCancellationsRaceWithTurns() async throws {
         let queue = WorkQueue(label: "races"), ran = Shared(), other = Shared()
         await withTaskGroup(of: Void.self) { group in
             for i in 0..<300 {
@@ -105,7 +105,7 @@ import Testing
         private func callIsolated(to isolation: isolated (any Actor)?, _ body: () -> Void) async { body() }
     }
 
-    @Test func anActorRunsOnAQueue() async {
+    @Test func anActorRunsOnAQueue() async throws {
         let queue = WorkQueue(label: "actor"), counter = Counter(queue)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<1000 { group.addTask { await counter.increment() } }
@@ -125,7 +125,7 @@ import Testing
         #expect(text.contains("Incorrect actor executor assumption"), "\(text)")
     }
 
-    @Test func aTaskOnAQueueIsOneJobOfIt() async {
+    @Test func aTaskOnAQueueIsOneJobOfIt() async throws {
         let queue = WorkQueue(label: "one job"), seen = Shared([String]())
         let blocked = Blocked(queue)
         let task = Task(executorPreference: queue) { seen.append("task") }
@@ -137,7 +137,7 @@ import Testing
         await task.value
     }
 
-    @Test func anActorsCodeGoesOnWithoutAnotherTurnWhereItStaysOnItsQueue() async {
+    @Test func anActorsCodeGoesOnWithoutAnotherTurnWhereItStaysOnItsQueue() async throws {
         let queue = WorkQueue(label: "stays"), counter = Counter(queue), seen = Shared([String]())
         let blocked = Blocked(queue)
         let task = Task { await counter.callFunctionsOfItsOwn { seen.append($0) } }
@@ -169,7 +169,7 @@ import Testing
         await waitUntil { queue == nil }
     }
 
-    @Test func jobsComeInTheOrderOfTheirTasksPriorities() async {
+    @Test func jobsComeInTheOrderOfTheirTasksPriorities() async throws {
         let queue = WorkQueue(label: "jobs"), seen = Shared([String]())
         let blocked = Blocked(queue)
         let low = Task(executorPreference: queue, priority: .low) { seen.append("low") }

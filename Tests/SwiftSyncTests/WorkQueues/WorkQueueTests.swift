@@ -24,7 +24,7 @@ final class Blocked: Sendable {
     @Test func workRunsInTheOrderItCame() {
         let queue = WorkQueue(label: "order"), seen = Shared([Int]())
         for i in 0..<1000 { queue.async { seen.append(i) } }
-        queue.drain()
+        queue.blockingDrain()
         #expect(seen.value == Array(0..<1000))
     }
 
@@ -38,7 +38,7 @@ final class Blocked: Sendable {
         queue.async(priority: .low) { seen.append("low 2") }
         queue.async(priority: .high) { seen.append("high 2") }
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         #expect(seen.value == ["high 1", "high 2", "normal 1", "normal 2", "low 1", "low 2"])
     }
 
@@ -47,7 +47,7 @@ final class Blocked: Sendable {
         Threads.run(4) { producer in
             for i in 0..<2000 { queue.async { seen.access { $0[producer].append(i) } } }
         }
-        queue.drain()
+        queue.blockingDrain()
         #expect(seen.value == [[Int]](repeating: Array(0..<2000), count: 4))
     }
 
@@ -62,7 +62,7 @@ final class Blocked: Sendable {
                 if i % 3 == 0 { queue.sync(enter) } else { queue.async(enter) }
             }
         }
-        queue.drain()
+        queue.blockingDrain()
         #expect(most.load(ordering: .relaxed) == 1)
     }
 
@@ -85,9 +85,9 @@ final class Blocked: Sendable {
         let blocked = Blocked(queue)
         let ran = Flag()
         #expect(throws: WorkQueueError.timedOut) { try queue.sync(timeout: .milliseconds(1)) { ran.raise() } }
-        #expect(throws: WorkQueueError.timedOut) { try queue.drain(timeout: .milliseconds(1)) }
+        #expect(throws: WorkQueueError.timedOut) { try queue.blockingDrain(timeout: .milliseconds(1)) }
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         #expect(!ran.isRaised)
     }
 
@@ -96,7 +96,7 @@ final class Blocked: Sendable {
         queue.sync {
             #expect(queue.isCurrent)
             #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: .never) {} }
-            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.drain(timeout: .never) }
+            #expect(throws: WorkQueueError.wouldDeadlock) { try queue.blockingDrain(timeout: .never) }
             outer.sync {
                 #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: .never) {} }
             }
@@ -153,10 +153,10 @@ final class Blocked: Sendable {
         queue.suspend()
         queue.async { ran.increment() }
         queue.resume()
-        #expect(throws: WorkQueueError.timedOut) { try queue.drain(timeout: .milliseconds(2)) }
+        #expect(throws: WorkQueueError.timedOut) { try queue.blockingDrain(timeout: .milliseconds(2)) }
         #expect(ran.value == 0)
         queue.resume()
-        queue.drain()
+        queue.blockingDrain()
         #expect(ran.value == 1)
     }
 
@@ -197,7 +197,7 @@ final class Blocked: Sendable {
         #expect(queue.async { ran.increment() })
         #expect(!queue.async { ran.increment() })
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         #expect(ran.value == 2)
     }
 
@@ -206,7 +206,7 @@ final class Blocked: Sendable {
         let blocked = Blocked(queue)
         for i in 0..<5 { #expect(queue.async { seen.append(i) }) }
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         #expect(seen.value == [3, 4])
     }
 
@@ -215,7 +215,7 @@ final class Blocked: Sendable {
         Threads.run(4) { _ in
             for _ in 0..<500 { queue.async { ran.increment() } }
         }
-        queue.drain()
+        queue.blockingDrain()
         #expect(ran.value == 2000)
     }
 
@@ -256,7 +256,7 @@ final class Blocked: Sendable {
             if delayed.cancel() { cancelled.increment() }
         }
         waitUntil { ran.value + cancelled.value == 500 }
-        queue.drain()
+        queue.blockingDrain()
         #expect(ran.value + cancelled.value == 500)
     }
 
@@ -296,7 +296,7 @@ final class Blocked: Sendable {
                 all.wait()
             }
         }
-        for queue in queues { queue.drain() }
+        for queue in queues { queue.blockingDrain() }
         #expect(begun.value == 300)
     }
 }
@@ -331,7 +331,7 @@ final class Blocked: Sendable {
         queue.async(tag: "old") {}
         queue.async(tag: "new") {}
         blocked.release()
-        queue.drain()
+        queue.blockingDrain()
         queue.shutdown()
         #expect(!queue.async(tag: "late") {})
         let events = recorder.events.map { "\($0.kind) \($0.tag)" }
