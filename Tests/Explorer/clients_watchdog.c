@@ -1,6 +1,6 @@
 /* clients_watchdog.c: the watchdog is started and woken, and what it looks at is switched on and off, by several
  * threads at once. */
-#include "order/watchdog.h"
+#include "wait/watchdog.h"
 
 #include "csynckernel/deadlock.h"
 #include "csynckernel/mark.h"

@@ -1,5 +1,5 @@
 /* kernel_watchdog.c: the kernel's watchdog.c and the way back to its first state. */
-#include "order/watchdog.c"
+#include "wait/watchdog.c"
 
 #include <string.h>
 

@@ -33,7 +33,7 @@ SPINS = [
          WQ + "workqueue_worker.c"),
     Spin("src/pool/pool.c", "csk_pool_prepare", "the first worker", "the thread that starts it",
          ["pool_*", "work_end_*"], "\n    csk_pool.starting = false;\n", "\n"),
-    Spin("src/order/watchdog.c", "await_start", "the watchdog thread", "the thread that starts it", ["watchdog_*"],
+    Spin("src/wait/watchdog.c", "await_start", "the watchdog thread", "the thread that starts it", ["watchdog_*"],
          "    watchdog.starting = 0;\n"),
     Spin("src/wait/timer.c", "csk_timer_prepare", "the timer thread", "the thread that starts it",
          ["timer_*"], "    csk_queue_lock(&timers.lock);\n    timers.starting = false;\n",
@@ -220,5 +220,5 @@ NOT_EXPLORED = {
     "src/order/marks.c look": 1,
     "src/order/order.h csk_order_copy_text": 1,
     "src/order/order_print.c csk_order_print": 1,
-    "src/order/watchdog.c run": 2,
+    "src/wait/watchdog.c run": 2,
 }

@@ -5,7 +5,7 @@
 #include "base/counting.h"
 #include "base/observe.h"
 #include "base/slots.h"
-#include "order/watchdog.h"
+#include "wait/watchdog.h"
 #include "wait/listed.h"
 #include "wait/tasks.h"
 

@@ -4,7 +4,7 @@
 #include "csynckernel/mark.h"
 
 #include "base/observe.h"
-#include "order/watchdog.h"
+#include "wait/watchdog.h"
 #include "thread/name.h"
 #include "wait/waits.h"
 

@@ -1,5 +1,5 @@
 /* watchdog.c: see watchdog.h. */
-#include "order/watchdog.h"
+#include "wait/watchdog.h"
 
 #include "wait/queue_lock.h"
 
