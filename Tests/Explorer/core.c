@@ -747,8 +747,10 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     kernel_reset_pool();
     kernel_reset_linger();
     kernel_reset_rcu();
+    kernel_reset_rcu_readers();
     kernel_reset_rcu_child();
     kernel_reset_rcu_reclaim();
+    kernel_reset_rcu_watch();
     kernel_reset_tls();
     kernel_reset_names();
     kernel_reset_metrics();

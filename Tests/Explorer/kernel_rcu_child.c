@@ -15,9 +15,8 @@ enum { FIBERS = 32 };
 static csk_rcu_reader_t readers[FIBERS];
 static uint32_t leaves, leaves_seen;
 
-/* The queue lock, in there, parks on its own word. */
 EXPLORE_UNSEEN static int park_until_somebody_leaves(uint32_t *word, uint32_t expected, int64_t deadline_ns) {
-    if (deadline_ns == CSK_NEVER) return csk_platform_park(word, expected, deadline_ns);
+    (void)word, (void)expected, (void)deadline_ns;
     explore_wait(&leaves, leaves_seen + 1);
     leaves_seen = leaves;
     return ETIMEDOUT;
@@ -26,7 +25,7 @@ EXPLORE_UNSEEN static int park_until_somebody_leaves(uint32_t *word, uint32_t ex
 const csk_rcu_period_t *csk_rcu_period = &period;
 
 void kernel_reset_rcu_child(void) {
-    child = (__typeof__(child)){ .is_child = true };
+    is_child = true;
     period.phase = 1;
     for (int i = 0; i < FIBERS; i++) readers[i] = (csk_rcu_reader_t){ .word = NULL };
     leaves = leaves_seen = 0;
@@ -54,12 +53,6 @@ EXPLORE_UNSEEN void explored_reader_ends(void) {
     explore_set(&leaves, leaves + 1);
 }
 
-static bool nobody_reads(void) {
-    csk_queue_lock(&child.lock);
-    bool nobody = child.readers == NULL;
-    csk_queue_unlock(&child.lock);
-    return nobody;
-}
 void csk_rcu_grace_period(void) {
-    if (!nobody_reads()) csk_rcu_child_grace_period(csk_platform_has_membarrier());
+    if (!explored_nobody_reads()) csk_rcu_child_grace_period(csk_platform_has_membarrier());
 }

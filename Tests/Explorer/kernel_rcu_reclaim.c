@@ -9,6 +9,11 @@ void csk_rcu_sections_before_fork(void) {}
 void csk_rcu_sections_after_fork_in_parent(void) {}
 void csk_rcu_sections_after_fork_in_child(void) {}
 
+#include "rcu/rcu_watch.h"
+static void watches_nothing(void) {}
+#define csk_rcu_watch_begin watches_nothing
+#define csk_rcu_watch_end watches_nothing
+#define csk_rcu_watch_after_fork_in_child watches_nothing
 #include "rcu/rcu_reclaim.c"
 
 void kernel_reset_rcu_reclaim(void) {

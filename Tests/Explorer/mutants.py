@@ -40,6 +40,7 @@ BLOCK, INSPECT_POOL = "src/thread/block.c", "src/inspect/inspect_pool.c"
 TLS, THREAD_EXIT, NAME = "src/thread/tls.c", "src/thread/thread_exit.c", "src/thread/name.c"
 SLOTS, COUNTING, METRICS = "src/base/slots.c", "src/base/counting.h", "src/base/metrics.c"
 RECLAIM, CHILD = "src/rcu/rcu_reclaim.c", "src/rcu/rcu_child.c"
+READERS, RCU_WATCH = "src/rcu/rcu_readers.c", "src/rcu/rcu_watch.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
@@ -1157,19 +1158,50 @@ MUTANTS = [
     ("a fork does not hold the lists", RECLAIM, "static void before_fork(void) {\n    csk_queue_lock(&rcu.lock);",
      "static void before_fork(void) {"),
     # Grace periods of a child.
-    ("a grace period begins without membarrier", CHILD, "    order_readers(by_membarrier);\n    await_quiet();",
-     "    await_quiet();"),
-    ("a grace period does not change the phase", CHILD,
-     "    csk_store(&period.phase, period.phase ^ PHASE, CSK_RELAXED);\n", ""),
-    ("a grace period waits once, after the change", CHILD, "    await_quiet();\n    csk_store(&period.phase",
-     "    csk_store(&period.phase"),
-    ("a grace period waits once, before the change", CHILD, "CSK_RELAXED);\n    await_quiet();", "CSK_RELAXED);"),
-    ("a reader that leaves takes its neighbours along", CHILD, "    else child.readers = reader->older;",
-     "    else child.readers = NULL;"),
-    ("a reader joins without the lock", CHILD,
-     "    csk_queue_lock(&child.lock);\n    add(reader, &reader->own);\n    csk_queue_unlock(&child.lock);",
-     "    csk_rcu_reader_t *older = csk_load(&child.readers, CSK_RELAXED);\n    csk_platform_await_step(9);\n"
-     "    add(reader, &reader->own);\n    reader->older = older;"),
+    ("a grace period begins without membarrier", CHILD,
+     "    order_readers(by_membarrier);\n    unsigned long phase", "    unsigned long phase"),
+    ("a grace period does not change the phase", CHILD, "    phase ^= CSK_RCU_PHASE;\n", ""),
+    ("a grace period waits once, after the change", CHILD, "    await_quiet(phase);\n    phase ^=", "    phase ^="),
+    ("a grace period waits once, before the change", CHILD, "CSK_RELAXED);\n    await_quiet(phase);", "CSK_RELAXED);"),
+    ("a reader that leaves takes its neighbours along", READERS, "    else readers.first = reader->older;",
+     "    else readers.first = NULL;"),
+    ("a reader joins without the lock", READERS,
+     "    csk_queue_lock(&readers.lock);\n    add(reader);\n    csk_queue_unlock(&readers.lock);",
+     "    csk_rcu_reader_t *older = csk_load(&readers.first, CSK_RELAXED);\n    csk_platform_await_step(9);\n"
+     "    add(reader);\n    reader->older = older;"),
+    # The watch of grace periods.
+    ("who begins a grace period wakes nobody", RCU_WATCH,
+     "    if (csk_load(&watch.after_ns, CSK_RELAXED) != CSK_NEVER) ask_for_look();\n",
+     ""),
+    ("a grace period is begun by a store", RCU_WATCH,
+     "    (void)csk_exchange(&watch.began_ns, csk_platform_now(), CSK_SEQ_CST);",
+     "    csk_store(&watch.began_ns, csk_platform_now(), CSK_RELAXED);"),
+    ("the watch says by a store that it sleeps", RCU_WATCH,
+     "        (void)csk_exchange(&watch.watcher, (uint32_t)SLEEPS, CSK_SEQ_CST);",
+     "        csk_store(&watch.watcher, (uint32_t)SLEEPS, CSK_RELAXED);"),
+    ("the watch sleeps without a look", RCU_WATCH,
+     "        began_ns = csk_load(&watch.began_ns, CSK_SEQ_CST);\n        if (began_ns == 0", "        if (began_ns == 0"),
+    ("a grace period is ended by a store", RCU_WATCH,
+     "    int64_t began_ns = csk_exchange(&watch.began_ns, INT64_C(0), CSK_SEQ_CST);\n",
+     "    int64_t began_ns = watch.began_ns;\n    csk_store(&watch.began_ns, INT64_C(0), CSK_RELAXED);\n"),
+    ("who ends a grace period does not look whether it was reported", RCU_WATCH,
+     "    if (CSK_UNLIKELY(csk_load(&watch.told_ns, CSK_SEQ_CST) == began_ns)) csk_watchdog_wake();\n",
+     "    (void)began_ns;\n"),
+    ("what is reported is noted by a store", RCU_WATCH,
+     "    (void)csk_exchange(&watch.told_ns, began_ns, CSK_SEQ_CST);",
+     "    csk_store(&watch.told_ns, began_ns, CSK_RELAXED);"),
+    ("a grace period is reported without a look whether it has ended", RCU_WATCH,
+     "    if (csk_load(&watch.began_ns, CSK_SEQ_CST) != began_ns || phase", "    if (phase"),
+    ("a grace period is reported with each look", RCU_WATCH,
+     "    if (csk_load(&watch.told_ns, CSK_RELAXED) == began_ns) return CSK_NEVER;\n", ""),
+    ("sections are named although the phase has just changed", RCU_WATCH,
+     "    if (due_ns < seen.since_ns + half_ns) due_ns = seen.since_ns + half_ns;\n", ""),
+    ("the watch reads the clock before the phase", RCU_WATCH,
+     "    unsigned long phase = phase_now();\n    int64_t now_ns = csk_platform_now(), half_ns =",
+     "    int64_t now_ns = csk_platform_now();\n    unsigned long phase = phase_now();\n    int64_t half_ns ="),
+    ("another limit holds from the next look on", RCU_WATCH,
+     "    csk_store(&watch.after_ns, after_ns, CSK_RELAXED);\n    csk_watchdog_wake();\n",
+     "    csk_store(&watch.after_ns, after_ns, CSK_RELAXED);\n"),
     # The hash table.
     ("lookup stops where the next table goes on", MAP_HEADER,
      "if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;", "return NULL;"),

@@ -17,6 +17,7 @@
 #define csk_rcu_barrier explored_rcu_barrier
 #define csk_rcu_next_step explored_rcu_next_step
 #define csk_rcu_end_steps explored_rcu_end_steps
+#define csk_rcu_report_after explored_rcu_report_after
 
 #include "rcu/rcu.h"
 #include "rcu/rcu_order.h"
@@ -27,6 +28,9 @@ void explored_read_begin(void);
 void explored_read_end(void);
 /* Grace periods don't see it any more. */
 void explored_reader_ends(void);
+
+/* Whether no thread is in the list of those that read. */
+bool explored_nobody_reads(void);
 
 /* Who finds no room waits for as long as there is none, so that a lost wake-up shows. */
 void explored_wait_long_for_room(void);

@@ -33,6 +33,11 @@ enum {
                                    they wait for: see deadlock.h */
     CSK_EVENT_QUEUE_STALLED = 12, /* status EBUSY: work or callers wait for a serial work queue, whose work runs on the
                                      thread `thread_id` and has itself waited for waited_ns: see deadlock.h */
+    CSK_EVENT_MEMORY_WAITS = 13,  /* status EBUSY: what csk_rcu_retire keeps waits for read sections that have lasted
+                                    for waited_ns. `rank` says how many nodes are retired and not yet reclaimed,
+                                    thread_id is the first thread that is in such a section, and `name` has up to four,
+                                    with what they do: NULL where none is known. Status 0: these sections have ended,
+                                    after waited_ns: see csk_rcu_report_after in rcu.h */
     CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has
                                           ended that thread. Its section has ended. `object` is its work queue or
                                           read-write lock, or NULL for another item of the pool; `name` is the queue's

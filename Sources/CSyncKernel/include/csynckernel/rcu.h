@@ -12,7 +12,7 @@
  *     csk_rcu_retire_always(&old->node, free_config);   (returns at once; free_config runs after a grace period)
  *
  * A section must not wait for anything that waits for a grace period. It delays every reclamation for as long as it
- * lasts.
+ * lasts. While one lasts for a second and longer, that is reported: see csk_rcu_report_after.
  *
  * No function here may be called from a signal handler.
  *
@@ -131,6 +131,20 @@ CSK_API uint64_t csk_rcu_pending(void);
  * Returns 0; EDEADLK inside a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the
  * reclaiming thread. It takes as long as the longest section and what is reclaimed; some 100 us where nobody reads. */
 CSK_API CSK_MUST_USE int csk_rcu_barrier(void);
+
+/* Sets after how long a grace period is reported that has not ended (CSK_EVENT_MEMORY_WAITS, observe.h). It is 1 s
+ * unless it is set, for which 0 stands; CSK_NEVER reports none. A grace period is under way only while something is
+ * retired, or a barrier waits. It is reported once, at latest after one and a half times the limit, and once more when
+ * it has ended. The first report names the threads that are inside of a section for so long, and says what they do. A
+ * thread is not known whose section is not this library's, or whose end can't be noticed.
+ *
+ * The library's thread "csk-watchdog", which mark.h and deadlock.h have too, looks and reports. The process's first
+ * grace period starts it. It looks twice within the limit while there are grace periods, and else sleeps. Sections cost
+ * nothing for it.
+ *
+ * The limit holds for grace periods that begin from now on; for the present one too, unless the limit was CSK_NEVER.
+ * Returns 0, or EINVAL for a negative limit. Never blocks. */
+CSK_API int csk_rcu_report_after(int64_t after_ns);
 
 CSK_END_DECLS
 

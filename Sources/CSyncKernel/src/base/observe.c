@@ -93,6 +93,16 @@ void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, 
     emit(attached(), is_traced(kind), &event);
 }
 
+static int describe_memory(const csk_event_t *event, char *text, size_t size) {
+    double waited_s = (double)event->waited_ns / 1e9;
+    long long retired = (long long)event->rank;
+    if (event->status == 0)
+        return snprintf(text, size, "reclaiming goes on after %.1f s: the read sections have ended; %lld retired nodes",
+                        waited_s, retired);
+    return snprintf(text, size, "reclaiming has waited for %.1f s for read sections, with %lld retired nodes: %.400s",
+                    waited_s, retired, event->name != NULL ? event->name : "of no thread that is known here");
+}
+
 /* Writes what the line says about the object's state. */
 static int describe(const csk_event_t *event, char *text, size_t size) {
     double waited_s = (double)event->waited_ns / 1e9;
@@ -100,6 +110,7 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
     if (event->name == NULL) snprintf(object, sizeof object, "object %p", event->object);
     else snprintf(object, sizeof object, "\"%.96s\" at %p", event->name, event->object);
     switch (event->kind) {
+    case CSK_EVENT_MEMORY_WAITS: return describe_memory(event, text, size);
     case CSK_EVENT_LONG_READ:
         return snprintf(text, size, "%s: thread %d reads; a writer has waited for %.1f s", object,
                         (int)event->thread_id, waited_s);
@@ -147,7 +158,7 @@ static void write_line(const csk_event_t *event) {
         write_deadlock(event);
         return;
     }
-    char text[288], line[384];
+    char text[512], line[600];
     int saved = errno;
     describe(event, text, sizeof text);
     int length = event->running != NULL
@@ -211,6 +222,13 @@ void csk_observe_report_circle(uint32_t object_kind, const void *object, const c
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
                                  int32_t thread_id) {
     csk_event_t event = make_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK);
+    event.thread_id = thread_id;
+    event.name = text;
+    report(&event);
+}
+
+void csk_observe_report_memory(const char *text, uint64_t count, int64_t since_ns, int status, int32_t thread_id) {
+    csk_event_t event = make_event(CSK_EVENT_MEMORY_WAITS, CSK_OBJECT_OTHER, NULL, (csk_rank_t)count, since_ns, status);
     event.thread_id = thread_id;
     event.name = text;
     report(&event);

@@ -43,6 +43,9 @@ void csk_observe_report_long_wait(uint32_t object_kind, const void *object, cons
 /* The same for parties that wait for each other; `text` is the event's name. */
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
                                  int32_t thread_id);
+/* The same for memory that waits for read sections: `text` names the threads that are inside, or is NULL; `count` is
+ * how many nodes are retired. With status 0 they wait no more. */
+void csk_observe_report_memory(const char *text, uint64_t count, int64_t since_ns, int status, int32_t thread_id);
 /* The same for a circle of locks; `text` is its name in the event. */
 void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text);
 

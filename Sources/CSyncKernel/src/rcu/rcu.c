@@ -39,6 +39,7 @@
 _Static_assert(offsetof(csk_rcu_period_t, phase) == offsetof(struct urcu_bp_gp, ctr), "liburcu's layout");
 _Static_assert(offsetof(struct urcu_bp_reader, ctr) == 0, "liburcu's layout");
 _Static_assert(sizeof(((struct urcu_bp_reader *)0)->ctr) == sizeof(*csk_rcu_levels), "liburcu's layout");
+_Static_assert(URCU_BP_GP_CTR_PHASE == CSK_RCU_PHASE, "liburcu's layout");
 _Static_assert(URCU_BP_GP_CTR_NEST_MASK == UINT32_MAX && URCU_BP_GP_COUNT == 1, "levels are counted in 32 bits");
 
 __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));
@@ -52,7 +53,7 @@ enum thread_state { NEW, KEEPS, PLAIN, LEFT };
 static _Thread_local struct {
     uint8_t state;
     pthread_key_t key;       /* liburcu's key, in state KEEPS */
-    csk_rcu_reader_t reader; /* used in a child of fork */
+    csk_rcu_reader_t reader; /* listed in state KEEPS, and in a child of fork whatever the state */
 } self __attribute__((tls_model("initial-exec")));
 
 /* Returns the calling thread's word, or NULL before its first section. The word is the first field of liburcu's struct.
@@ -97,6 +98,7 @@ static void leave_thread(void) {
     if (csk_rcu_is_child()) {
         csk_rcu_child_leave(&self.reader);
     } else if (before == KEEPS) {
+        csk_rcu_readers_remove(&self.reader);
         *own_word() = 0;
         pthread_setspecific(self.key, urcu_bp_reader);
     }
@@ -107,6 +109,7 @@ static bool will_notice_end(void) { return csk_thread_exit_enroll(CSK_THREAD_EXI
 static void enter_liburcu(void) {
     urcu_bp_register_thread();
     if (self.state == NEW) self.state = will_notice_end() && take_value() ? KEEPS : PLAIN;
+    if (self.state == KEEPS && self.reader.word == NULL) csk_rcu_readers_add(&self.reader, own_word());
 }
 
 /* Called before a section of the thread, which may be its first. */
@@ -157,8 +160,8 @@ void csk_rcu_grace_period(void) {
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 
-void csk_rcu_sections_before_fork(void) { csk_rcu_child_hold(); }
-void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_child_let_go(); }
+void csk_rcu_sections_before_fork(void) { csk_rcu_readers_hold(); }
+void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_readers_let_go(); }
 
 void csk_rcu_sections_after_fork_in_child(void) { csk_rcu_period = csk_rcu_child_begin(&self.reader, own_word()); }
 

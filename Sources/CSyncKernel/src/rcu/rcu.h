@@ -1,8 +1,10 @@
 /* rcu.h (internal): what rcu.c provides to rcu_reclaim.c. Each part of RCU knows only the parts above it in this list:
  *
  *   rcu_order.h    the fence, and what ThreadSanitizer must be told
+ *   rcu_readers.c  the list of threads that read
  *   rcu_child.c    sections, threads and grace periods without liburcu, in a child of fork
  *   rcu.c          the same by liburcu; it chooses between the two
+ *   rcu_watch.c    what is reported of a grace period that does not end
  *   rcu_reclaim.c  what is retired, the thread that reclaims it, barriers; fork
  *   snapshot.c, rcu_map.c */
 #ifndef CSK_INTERNAL_RCU_H

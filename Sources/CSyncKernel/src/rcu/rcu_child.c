@@ -8,9 +8,9 @@
  * where a section is waited for. Called in the child, it waits for the locks that another user's before_fork has taken
  * and gives back a moment later.
  *
- * So the child keeps words and a phase of its own, by liburcu's algorithm, with one lock that every fork holds. The
- * thread that has forked keeps the word that it had, since it may be inside a section. Other threads have their words
- * in thread-local memory.
+ * So the child keeps words and a phase of its own, by liburcu's algorithm, and looks at the words of its own list of
+ * threads (rcu_readers.c), whose one lock every fork holds. The thread that has forked keeps the word that it had,
+ * since it may be inside a section. Other threads have their words in thread-local memory.
  *
  *   word      The low half has the levels of the thread's section, 0 outside. The high half has the phase in which the
  *             section began. Only the word's thread writes it.
@@ -29,74 +29,40 @@
 #include "rcu/rcu_child.h"
 
 #include "rcu/rcu_order.h"
-#include "wait/queue_lock.h"
 
-#define PHASE (1UL << 32)
-
-static struct {
-    uint32_t lock;             /* protects the list */
-    csk_rcu_reader_t *readers; /* the newest first */
-    bool is_child;
-} child;
+static bool is_child;
 
 static csk_rcu_period_t period = { .phase = 1 };
 /* A grace period looks at the words this many times before it sleeps between two looks. */
 static int busy_looks = 100;
 
-bool csk_rcu_is_child(void) { return child.is_child; }
-
-void csk_rcu_child_hold(void) { csk_queue_lock(&child.lock); }
-void csk_rcu_child_let_go(void) { csk_queue_unlock(&child.lock); }
-
-static void add(csk_rcu_reader_t *reader, unsigned long *word) {
-    reader->word = word;
-    reader->newer = NULL;
-    reader->older = child.readers;
-    if (reader->older != NULL) reader->older->newer = reader;
-    child.readers = reader;
-}
+bool csk_rcu_is_child(void) { return is_child; }
 
 const csk_rcu_period_t *csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word) {
-    child.lock = csk_process_mark();
-    child.readers = NULL;
-    if (word != NULL) add(reader, word);
-    child.is_child = true;
+    csk_rcu_readers_begin_in_child(reader, word);
+    is_child = true;
     return &period;
 }
 
-void csk_rcu_child_enter(csk_rcu_reader_t *reader) {
-    csk_queue_lock(&child.lock);
-    add(reader, &reader->own);
-    csk_queue_unlock(&child.lock);
-}
+void csk_rcu_child_enter(csk_rcu_reader_t *reader) { csk_rcu_readers_add(reader, &reader->own); }
 
 void csk_rcu_child_leave(csk_rcu_reader_t *reader) {
-    if (reader->word == NULL) return;
-    csk_queue_lock(&child.lock);
-    if (reader->newer != NULL) reader->newer->older = reader->older;
-    else child.readers = reader->older;
-    if (reader->older != NULL) reader->older->newer = reader->newer;
-    csk_queue_unlock(&child.lock);
-    *reader->word = 0;
-    reader->word = NULL;
+    unsigned long *word = reader->word;
+    if (word == NULL) return;
+    csk_rcu_readers_remove(reader);
+    *word = 0;
 }
 
 /* ---- Grace periods ----------------------------------------------------------------------------------------------- */
 
-/* Whether no section is of another phase than the current one. */
-static bool is_quiet(void) {
-    csk_queue_lock(&child.lock);
-    const csk_rcu_reader_t *reader = child.readers;
-    for (; reader != NULL; reader = reader->older) {
-        unsigned long word = csk_load(reader->word, CSK_RELAXED);
-        if ((uint32_t)word != 0 && ((word ^ period.phase) & PHASE) != 0) break;
-    }
-    csk_queue_unlock(&child.lock);
-    return reader == NULL;
+/* Whether no section is of another phase. */
+static bool is_quiet(unsigned long phase) {
+    int32_t found;
+    return csk_rcu_readers_find(phase, &found, 1) == 0;
 }
 
-static void await_quiet(void) {
-    for (int looks = 0; !is_quiet(); looks++) {
+static void await_quiet(unsigned long phase) {
+    for (int looks = 0; !is_quiet(phase); looks++) {
         if (looks < busy_looks) {
             csk_platform_pause();
             continue;
@@ -116,11 +82,13 @@ void csk_rcu_child_grace_period(bool by_membarrier) {
     /* Each reader that has seen what was taken out has its word stored. This pairs with the reader's store of its word
      * before its loads. */
     order_readers(by_membarrier);
-    await_quiet();
-    csk_store(&period.phase, period.phase ^ PHASE, CSK_RELAXED);
-    await_quiet();
+    unsigned long phase = period.phase;
+    await_quiet(phase);
+    phase ^= CSK_RCU_PHASE;
+    csk_store(&period.phase, phase, CSK_RELAXED);
+    await_quiet(phase);
     /* All that the sections have done comes before anything is reclaimed. This pairs with the release of the words
-     * that is_quiet has loaded. */
+     * that csk_rcu_readers_find has loaded. */
     order_readers(by_membarrier);
 }
 

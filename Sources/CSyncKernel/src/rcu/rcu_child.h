@@ -2,22 +2,12 @@
 #ifndef CSK_INTERNAL_RCU_CHILD_H
 #define CSK_INTERNAL_RCU_CHILD_H
 
-#include "csynckernel/rcu.h"
-
-/* A thread that the grace periods of a child look at. */
-typedef struct csk_rcu_reader {
-    unsigned long *word; /* NULL: not in the list */
-    struct csk_rcu_reader *newer, *older;
-    unsigned long own; /* the word of a thread that has no other */
-} csk_rcu_reader_t;
+#include "rcu/rcu_readers.h"
 
 bool csk_rcu_is_child(void);
 /* Called in the child, before it has another thread. From here on sections are the child's own. `word` is the word that
  * the thread has had so far, or NULL. Returns the phase in which sections begin. */
 const csk_rcu_period_t *csk_rcu_child_begin(csk_rcu_reader_t *reader, unsigned long *word);
-/* The child's lock is held over a fork. */
-void csk_rcu_child_hold(void);
-void csk_rcu_child_let_go(void);
 
 /* From the first call on grace periods see the thread. From the second call on they don't. */
 void csk_rcu_child_enter(csk_rcu_reader_t *reader);

@@ -56,6 +56,7 @@
 
 #include "rcu/rcu.h"
 #include "rcu/rcu_order.h"
+#include "rcu/rcu_watch.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
 
@@ -264,7 +265,9 @@ static void reclaim_more(void) {
         take_incoming();
         turn_round();
     }
+    csk_rcu_watch_begin();
     csk_rcu_grace_period();
+    csk_rcu_watch_end();
     let_ready();
 }
 
@@ -435,12 +438,14 @@ static void after_fork_in_child(void) {
     rcu.blocked = rcu.hurried = 0;
     rcu.call = AWAKE;
     rcu.lock = csk_process_mark();
+    csk_rcu_watch_after_fork_in_child();
     csk_rcu_sections_after_fork_in_child();
 }
 
 /* This runs when the library is loaded: no thread can be in the middle of it when another forks. */
 __attribute__((constructor(101))) static void prepare_process(void) {
     csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
+    csk_rcu_watch_pending = csk_rcu_pending;
 }
 
 #endif

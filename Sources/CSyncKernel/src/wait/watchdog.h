@@ -1,11 +1,11 @@
 /* watchdog.h: the one thread of the library's that looks at waits of others while somebody wants that, csk-watchdog. It
- * waits for nobody. */
+ * waits for nobody. It calls what the program has set for reports. */
 #ifndef CSK_INTERNAL_WATCHDOG_H
 #define CSK_INTERNAL_WATCHDOG_H
 
 #include "base/platform.h"
 
-enum { CSK_WATCHDOG_MARKS, CSK_WATCHDOG_DEADLOCKS, CSK_WATCHDOG_LOOKS };
+enum { CSK_WATCHDOG_MARKS, CSK_WATCHDOG_DEADLOCKS, CSK_WATCHDOG_RCU, CSK_WATCHDOG_LOOKS };
 
 /* Looks, on that thread. Returns when it is to look again: CSK_NEVER for not until csk_watchdog_wake is called. */
 typedef int64_t (*csk_watchdog_look_t)(void);
