@@ -22,8 +22,8 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "heap", "observe", "p
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
             "workqueue_life", "rcu", "rcu_readers", "rcu_child", "rcu_reclaim", "rcu_watch", "rcu_map", "tls", "block",
-            "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order", "order_graph", "order_print",
-            "watchdog", "deadlock", "inspect_server"]
+            "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order",
+            "order_graph", "order_print", "watchdog", "deadlock", "inspect_server"]
 # What nobody explores: what the system answers, and what is written, printed or sent of what others have read.
 UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "quota",
               "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded", "openmetrics", "places",

@@ -7,7 +7,8 @@ import Musl
 #endif
 
 /// Passes to ``SyncDiagnostics`` what the kernel detects by itself: a holder that has ended, a reader that does not
-/// end, a pool that can't continue, locks that are taken in a circle, a thread that must not block and does.
+/// end, a pool that can't continue, locks that are taken in a circle, a thread that must not block and does, memory
+/// that waits for reads.
 enum KernelReports {
     /// Everybody who makes a gate touches this. If C code of the program has set a reporter before, that reporter
     /// stays.
@@ -24,6 +25,17 @@ enum KernelReports {
     private static func waiter(_ event: csk_event_t) -> String {
         if unsafe event.rank == csk_rank_t(CSK_THREAD_MAIN) { return "the main actor" }
         return unsafe event.thread_id == getpid() ? "the main thread" : "thread \(event.thread_id)"
+    }
+
+    /// Memory waits for read sections, or does no more.
+    private static func reportMemory(_ event: csk_event_t, seconds: Double) {
+        let count = event.rank, reads = unsafe event.name.map { unsafe String(cString: $0) }
+        SyncDiagnostics.report(
+            .memoryWaits, subject: "retired memory",
+            message: event.status == 0
+                ? "the reads have ended for which it has waited for \(seconds) s; \(count) objects are retired"
+                : "\(count) objects wait for reads that have lasted for \(seconds) s: "
+                    + (reads ?? "of no thread that is known here"))
     }
 
     private static let passOn: csk_reporter_t = { event in
@@ -55,6 +67,8 @@ enum KernelReports {
                 subject: event.name.map { unsafe "queue \(String(cString: $0))" } ?? "queue without a label",
                 message: "work waits behind the one that runs on thread \(thread), which has itself waited "
                     + "for \(seconds) s")
+        } else if unsafe event.kind == UInt32(CSK_EVENT_MEMORY_WAITS) {
+            unsafe reportMemory(event, seconds: seconds)
         } else if unsafe event.kind == UInt32(CSK_EVENT_LONG_WAIT) {
             SyncDiagnostics.report(
                 .longWait, subject: subject,

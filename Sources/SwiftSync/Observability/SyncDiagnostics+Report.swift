@@ -79,6 +79,10 @@ extension SyncDiagnostics.Report {
         /// A thread that must not block has waited for 100 ms: a task's, or one that has said so. See
         /// ``SyncDiagnostics/watchesTasks(_:)``.
         public static let longWait = Kind(rawValue: "long wait")
+        /// Versions and entries that `Snapshot` and `SnapshotDictionary` have replaced wait for a read that has lasted
+        /// for a second, so memory grows. The message names the thread that reads. It is reported once more when those
+        /// reads have ended.
+        public static let memoryWaits = Kind(rawValue: "memory waits")
         /// An existing object was asked for with another configuration.
         public static let configurationMismatch = Kind(rawValue: "configuration mismatch")
     }

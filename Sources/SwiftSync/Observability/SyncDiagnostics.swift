@@ -11,11 +11,11 @@
 /// ```
 ///
 /// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the
-/// library holds a lock of its own. Reports of waits (`deadlock`, `longWait`, `queueStalled`) come on a thread of the
-/// library's own. The handler may use every type of this library, but no lock and no queue that the report is about,
-/// nor one behind which it would wait for these: `holderEnded` would wait for ever, and of a report of waits the thread
-/// that looks for the next. If the handler itself causes a report on the same thread, that report is not passed to it
-/// again, but written to the standard error stream.
+/// library holds a lock of its own. Reports of waits (`deadlock`, `longWait`, `queueStalled`, `memoryWaits`) come on a
+/// thread of the library's own. The handler may use every type of this library, but no lock and no queue that the
+/// report is about, nor one behind which it would wait for these: `holderEnded` would wait for ever, and of a report of
+/// waits the thread that looks for the next. If the handler itself causes a report on the same thread, that report is
+/// not passed to it again, but written to the standard error stream.
 ///
 /// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody
 /// tries. A handler gets each refusal. The standard error stream gets the first of an object, and then at most one line

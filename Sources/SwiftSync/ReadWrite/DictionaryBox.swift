@@ -87,6 +87,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 
     @usableFromInline
     override init() {
+        KernelReports.arePassedOn
         var made: UnsafeMutablePointer<csk_rcu_map_t>?
         let status = unsafe csk_rcu_map_create(&made, matches)
         guard status == 0, let made = unsafe made else { DictionaryBox.stop(status) }

@@ -13,9 +13,9 @@ public import CSyncKernel
 /// ```
 ///
 /// A read sees one version of the value from beginning to end, whatever is published meanwhile. While it lasts, it
-/// delays the end of all versions that are replaced. So keep reads short, and don't wait in them. Updates run one after
-/// the other, so none is lost. They wait for each other, not for readers. Readers may update, and may update what they
-/// read.
+/// delays the end of all versions that are replaced. So keep reads short, and don't wait in them. One that lasts for a
+/// second meanwhile is reported to ``SyncDiagnostics`` (`memoryWaits`). Updates run one after the other, so none is
+/// lost. They wait for each other, not for readers. Readers may update, and may update what they read.
 ///
 /// A version that was replaced is released once the reads that may have seen it are over. That is usually 10 to 30 ms
 /// later, and happens on a thread of the library. The current version is released with the last copy of the snapshot,

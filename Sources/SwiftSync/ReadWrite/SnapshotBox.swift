@@ -50,6 +50,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
 
     @usableFromInline
     static func make(_ first: SnapshotVersion<Value>, _ place: csk_place_t) -> SnapshotBox {
+        KernelReports.arePassedOn
         let box = unsafe unsafeDowncast(
             SnapshotBox.create(minimumCapacity: 0) { _ in SnapshotHeader() }, to: SnapshotBox.self)
         let gate =

@@ -1,10 +1,10 @@
 /* deadlock.h: finds threads and tasks that wait for each other, and names them.
  *
- * While the watch is on, a thread of the library's ("csk-watchdog", which mark.h has too) looks whether somebody has
- * waited for a second. Then it takes views (inspect.h), follows each waiter to the object, to who holds that, and to
- * what the holder waits for. A circle of waits without a deadline that three views in a row show, with the same wait of
- * each party, is a deadlock. It is reported once (CSK_EVENT_DEADLOCK), by its parties alone: not by those that wait for
- * one of them.
+ * While the watch is on, a thread of the library's ("csk-watchdog", which mark.h and rcu.h have too) looks whether
+ * somebody has waited for a second. Then it takes views (inspect.h), follows each waiter to the object, to who holds
+ * that, and to what the holder waits for. A circle of waits without a deadline that three views in a row show, with the
+ * same wait of each party, is a deadlock. It is reported once (CSK_EVENT_DEADLOCK), by its parties alone: not by those
+ * that wait for one of them.
  *
  *     csk_deadlock_watch(0);       or CSK_DEADLOCK=1 in the environment of the process
  *     ...

@@ -17,7 +17,8 @@
  * No function here may be called from a signal handler.
  *
  * fork. The child's thread is not marked. The function of csk_thread_mark_by is asked in the child too, but nobody
- * looks there until the child marks a thread, gives such a function itself, or begins the watch of deadlock.h. */
+ * looks there until the child marks a thread, gives such a function itself, begins the watch of deadlock.h, or has a
+ * grace period of rcu.h. */
 #ifndef CSK_MARK_H
 #define CSK_MARK_H
 
