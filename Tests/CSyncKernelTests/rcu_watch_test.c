@@ -187,6 +187,23 @@ static void nothing_is_reported_where_that_is_not_wanted(void) {
     CHECK_EQ(LOAD(&begins) + LOAD(&ends), 0);
 }
 
+static void a_new_limit_holds_for_the_present_one(void) {
+    begin();
+    CHECK_STATUS(csk_rcu_report_after(3600 * INT64_C(1000000000)), 0);
+    struct reader reader = { .stay = stay_asleep };
+    pthread_t thread = start_reader(&reader);
+    unsigned long before = LOAD(&csk_rcu_period->phase);
+    pthread_t waits = start_thread(run_barrier, NULL);
+    wait_until(LOAD(&csk_rcu_period->phase) != before);
+    CHECK_STATUS(csk_rcu_report_after(limit_ns), 0);
+    wait_until(LOAD(&begins) == 1);
+    expect_reader(&reader, "");
+    STORE(&reader.leave, 1);
+    join_thread(waits);
+    join_thread(thread);
+    wait_until(LOAD(&ends) == 1);
+}
+
 /* ---- Children ---------------------------------------------------------------------------------------------------- */
 
 /* ThreadSanitizer takes threads of a child for duplicates of the parent's. */
@@ -258,4 +275,4 @@ static void lines_say_it(void) { in_a_child(read_for_long, NULL); }
 TEST_MAIN(TEST(lines_say_it), TEST(a_section_that_lasts_is_reported_once_and_so_is_its_end),
           TEST(each_that_lasts_is_reported), TEST(one_that_began_later_is_not_named),
           TEST(several_are_named_and_others_are_said_to_be_there), TEST(nothing_is_reported_where_that_is_not_wanted),
-          TEST(a_child_has_a_watch_of_its_own))
+          TEST(a_new_limit_holds_for_the_present_one), TEST(a_child_has_a_watch_of_its_own))
