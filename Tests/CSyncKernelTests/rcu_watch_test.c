@@ -262,10 +262,10 @@ static void read_for_long(void *unused) {
         STORE(&reader.leave, 1);
     }
     lines[length] = 0;
-    CHECK(strstr(lines, "csynckernel: reclaiming has waited for 0.") == lines);
+    CHECK(strstr(lines, "csynckernel: reclaiming has waited for ") == lines);
     CHECK(strstr(lines, " s for read sections, with 0 retired nodes: thread ") != NULL);
     CHECK(strstr(lines, " \"test reader\"") != NULL);
-    CHECK(strstr(lines, "\ncsynckernel: reclaiming goes on after 0.") != NULL);
+    CHECK(strstr(lines, "\ncsynckernel: reclaiming goes on after ") != NULL);
     join_thread(waits);
     join_thread(thread);
 }
