@@ -45,12 +45,12 @@ extension HandlerSettingTests {
             #expect(messages.dropFirst().first?.hasPrefix("the reads have ended for which it has waited for ") == true)
         }
 
-        @Test func `a read of a snapshot that lasts is reported while a version waits for it`() {
+        @Test func aReadOfASnapshotThatLastsIsReportedWhileAVersionWaitsForIt() {
             let snapshot = Snapshot([1])
             expectBoth(messages(of: { body in snapshot.read { _ in body() } }, replace: { snapshot.store([2]) }))
         }
 
-        @Test func `a read of a dictionary that lasts is reported while an entry waits for it`() {
+        @Test func aReadOfADictionaryThatLastsIsReportedWhileAnEntryWaitsForIt() {
             let dictionary = SnapshotDictionary(["a": 1])
             expectBoth(
                 messages(
@@ -58,13 +58,13 @@ extension HandlerSettingTests {
                     replace: { dictionary.updateValue(2, forKey: "a") }))
         }
 
-        @Test func `a limit of nothing at all is one`() {
+        @Test func aLimitOfNothingIsAMillisecond() {
             let snapshot = Snapshot([1])
             expectBoth(
                 messages(limit: .zero, of: { body in snapshot.read { _ in body() } }, replace: { snapshot.store([2]) }))
         }
 
-        @Test func `without a limit nothing is reported`() {
+        @Test func withoutALimitNoReadIsReported() {
             let snapshot = Snapshot([1]), reports = Atomic(0), thread = Atomic<Int32>(0)
             let isInside = Flag(), mayLeave = Flag()
             SyncDiagnostics.watchesReads(longerThan: nil)
