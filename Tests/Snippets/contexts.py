@@ -55,7 +55,7 @@ def read():
             continue
         words, call = line.split(":", 1)
         words, call = words.split(), call.strip()
-        for contexts, kinds in (({**BLOCKING, TOP_LEVEL: "CALL"}, ("blocks", "waits", "threads")),
+        for contexts, kinds in (({**BLOCKING, TOP_LEVEL: "CALL"}, ("blocks", "waits")),
                                 ({**SUSPENDING, TOP_LEVEL_ASYNC: "CALL"}, ("blocks", "waits", "suspends"))):
             if words[0] in kinds:
                 placed += [Placed(number, words, call, *one) for one in contexts.items()]
