@@ -95,7 +95,7 @@ actor Owner {
     var total: Int { state.count }
 }
 
-nonisolated func isolatedHelper(
+func isolatedHelper(
     _ queue: WorkQueue, _ mutex: AsyncMutex<Int>, _ semaphore: PrioritySemaphore, _ report: Report,
     isolation: isolated (any Actor)? = #isolation
 ) async throws {
