@@ -22,18 +22,42 @@ actor Owner {
         let queue = queue
         func here(_ name: String) { report.expect(queue.isCurrent, name) }
         for round in 1...3 {
-            try await mutex.withLock { _ in here("AsyncMutex.withLock"); await Task.yield(); here("AsyncMutex.withLock, later") }
-            try await mutex.withLock(priority: .high, timeout: .seconds(60)) { _ in await Task.yield(); here("AsyncMutex.withLock(priority:timeout:)") }
-            _ = await mutex.withLockIfAvailable { _ in await Task.yield(); here("AsyncMutex.withLockIfAvailable") }
-            try await semaphore.withPermit { await Task.yield(); here("PrioritySemaphore.withPermit") }
-            try await semaphore.withPermit(timeout: .seconds(60)) { await Task.yield(); here("PrioritySemaphore.withPermit(timeout:)") }
-            try await pool.withResource { _ in await Task.yield(); here("ResourcePool.withResource") }
-            try await pool.withResource { _, lease in await Task.yield(); here("ResourcePool.withResource, lease") }
-            await withDeadline(.now + .seconds(60)) { await Task.yield(); here("withDeadline") }
-            await withDeadline(SuspendingClock.now + .seconds(60), clock: .suspending) { await Task.yield(); here("withDeadline, exact") }
-            await fifo.enqueueAndWait { here("FIFOQueue.enqueueAndWait, first"); await Task.yield(); here("FIFOQueue.enqueueAndWait") }
-            try await fifo.enqueueAndWait { () async throws in await Task.yield(); here("FIFOQueue.enqueueAndWait, throwing") }
-            try await fifo.enqueueAndWait(timeout: .seconds(60)) { await Task.yield(); here("FIFOQueue.enqueueAndWait(timeout:)") }
+            try await mutex.withLock { _ in
+                here("AsyncMutex.withLock"); await Task.yield(); here("AsyncMutex.withLock, later")
+            }
+            try await mutex.withLock(priority: .high, timeout: .seconds(60)) { _ in
+                await Task.yield(); here("AsyncMutex.withLock(priority:timeout:)")
+            }
+            _ = await mutex.withLockIfAvailable { _ in
+                await Task.yield(); here("AsyncMutex.withLockIfAvailable")
+            }
+            try await semaphore.withPermit {
+                await Task.yield(); here("PrioritySemaphore.withPermit")
+            }
+            try await semaphore.withPermit(timeout: .seconds(60)) {
+                await Task.yield(); here("PrioritySemaphore.withPermit(timeout:)")
+            }
+            try await pool.withResource { _ in
+                await Task.yield(); here("ResourcePool.withResource")
+            }
+            try await pool.withResource { _, lease in
+                await Task.yield(); here("ResourcePool.withResource, lease")
+            }
+            await withDeadline(.now + .seconds(60)) {
+                await Task.yield(); here("withDeadline")
+            }
+            await withDeadline(SuspendingClock.now + .seconds(60), clock: .suspending) {
+                await Task.yield(); here("withDeadline, exact")
+            }
+            await fifo.enqueueAndWait {
+                here("FIFOQueue.enqueueAndWait, first"); await Task.yield(); here("FIFOQueue.enqueueAndWait")
+            }
+            try await fifo.enqueueAndWait { () async throws in
+                await Task.yield(); here("FIFOQueue.enqueueAndWait, throwing")
+            }
+            try await fifo.enqueueAndWait(timeout: .seconds(60)) {
+                await Task.yield(); here("FIFOQueue.enqueueAndWait(timeout:)")
+            }
             here("the method, round \(round)")
         }
     }
@@ -49,10 +73,18 @@ actor Owner {
             try await entered.wait()
             // Whoever lets go does so once these wait, or a moment before: either way is tried.
             try letGo.signal()
-            try await mutex.withLock { _ in await Task.yield(); here("AsyncMutex.withLock, busy") }
-            try await semaphore.withPermit { await Task.yield(); here("PrioritySemaphore.withPermit, busy") }
-            try await pool.withResource { _ in await Task.yield(); here("ResourcePool.withResource, busy") }
-            await fifo.enqueueAndWait { await Task.yield(); here("FIFOQueue.enqueueAndWait, busy") }
+            try await mutex.withLock { _ in
+                await Task.yield(); here("AsyncMutex.withLock, busy")
+            }
+            try await semaphore.withPermit {
+                await Task.yield(); here("PrioritySemaphore.withPermit, busy")
+            }
+            try await pool.withResource { _ in
+                await Task.yield(); here("ResourcePool.withResource, busy")
+            }
+            await fifo.enqueueAndWait {
+                await Task.yield(); here("FIFOQueue.enqueueAndWait, busy")
+            }
             try await holder
         }
     }
@@ -99,17 +131,29 @@ func isolatedHelper(
     _ queue: WorkQueue, _ mutex: AsyncMutex<Int>, _ semaphore: PrioritySemaphore, _ report: Report,
     isolation: isolated (any Actor)? = #isolation
 ) async throws {
-    try await mutex.withLock { _ in await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: AsyncMutex") }
-    try await semaphore.withPermit { await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: withPermit") }
-    await withDeadline(.now + .seconds(60)) { await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: withDeadline") }
+    try await mutex.withLock { _ in
+        await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: AsyncMutex")
+    }
+    try await semaphore.withPermit {
+        await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: withPermit")
+    }
+    await withDeadline(.now + .seconds(60)) {
+        await Task.yield(); report.expect(queue.isCurrent, "helper with isolation: withDeadline")
+    }
 }
 
 nonisolated(nonsending) func nonsendingHelper(
     _ queue: WorkQueue, _ mutex: AsyncMutex<Int>, _ semaphore: PrioritySemaphore, _ report: Report
 ) async throws {
-    try await mutex.withLock { _ in await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: AsyncMutex") }
-    try await semaphore.withPermit { await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: withPermit") }
-    await withDeadline(.now + .seconds(60)) { await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: withDeadline") }
+    try await mutex.withLock { _ in
+        await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: AsyncMutex")
+    }
+    try await semaphore.withPermit {
+        await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: withPermit")
+    }
+    await withDeadline(.now + .seconds(60)) {
+        await Task.yield(); report.expect(queue.isCurrent, "nonsending helper: withDeadline")
+    }
 }
 
 /// What was found, from any thread.
@@ -138,10 +182,18 @@ func mainActorBodies(_ report: Report) async throws {
     await Task.yield()
     here("the main actor itself")
     var count = 0
-    try await mutex.withLock { _ in await Task.yield(); here("AsyncMutex.withLock, main actor"); count += 1 }
-    try await semaphore.withPermit { await Task.yield(); here("withPermit, main actor"); count += 1 }
-    await withDeadline(.now + .seconds(60)) { await Task.yield(); here("withDeadline, main actor"); count += 1 }
-    await fifo.enqueueAndWait { await Task.yield(); here("enqueueAndWait, main actor"); count += 1 }
+    try await mutex.withLock { _ in
+        await Task.yield(); here("AsyncMutex.withLock, main actor"); count += 1
+    }
+    try await semaphore.withPermit {
+        await Task.yield(); here("withPermit, main actor"); count += 1
+    }
+    await withDeadline(.now + .seconds(60)) {
+        await Task.yield(); here("withDeadline, main actor"); count += 1
+    }
+    await fifo.enqueueAndWait {
+        await Task.yield(); here("enqueueAndWait, main actor"); count += 1
+    }
     report.expect(count == 4, "bodies on the main actor ran once each")
 }
 

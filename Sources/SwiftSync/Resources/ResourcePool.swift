@@ -102,7 +102,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// `withDeadline` bounds the wait too, and what the factory waits for, but not `close`.
     @inlinable
     public func withResource<Result>(
-        priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line, _ body: (Resource) async throws -> sending Result
+        priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,
+        _ body: (Resource) async throws -> sending Result
     ) async throws -> sending Result {
         var taken = try core.take(priority, file, line)
         if taken == nil { taken = try await core.acquire(within: timeout, priority, file, line) }

@@ -174,8 +174,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Runs `body` with permits, which it gives back when `body` has returned or thrown.
     ///
     /// It blocks the thread while too few are free. It throws what ``blockingWait(permits:priority:timeout:)`` throws,
-    /// without running `body`, and what `body` throws. If others have signalled permits that they had not taken, so that there
-    /// is no room for these, ``SyncDiagnostics`` is told.
+    /// without running `body`, and what `body` throws. If others have signalled permits that they had not taken, so
+    /// that there is no room for these, ``SyncDiagnostics`` is told.
     @available(*, noasync, message: "try await withPermit { }")
     @inlinable
     public func blockingWithPermit<Result: ~Copyable>(

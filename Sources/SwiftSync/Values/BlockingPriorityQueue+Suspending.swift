@@ -44,7 +44,8 @@ extension BlockingPriorityQueue {
         ) async throws(BlockingPriorityQueueError) {
             let item = Item.make(element)
             var status =
-                Task.isCancelledByOthers ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
+                Task.isCancelledByOthers
+                ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
             if status == EAGAIN {
                 status = await unsafe timeout.awaitRoom(
                     for: item.link, priority.rawValue, in: owner.queue, of: owner)

@@ -75,8 +75,12 @@ final class DeadlineScope: @unchecked Sendable {
 
     private func end(_ isTimed: Bool) async {
         if !isTimed { return }
-        if unsafe csk_timer_cancel(memory.pointer(to: \.timer)) == 0 { return unsafe Unmanaged.passUnretained(self).release() }
-        if state.compareExchange(expected: .runs, desired: .ended, ordering: .acquiringAndReleasing).exchanged { return }
+        if unsafe csk_timer_cancel(memory.pointer(to: \.timer)) == 0 {
+            return unsafe Unmanaged.passUnretained(self).release()
+        }
+        if state.compareExchange(expected: .runs, desired: .ended, ordering: .acquiringAndReleasing).exchanged {
+            return
+        }
         _ = await cancelled.wait(isCancellable: false)
     }
 

@@ -50,8 +50,8 @@ enum RequestDeadline {
 }
 
 extension Task where Success == Never, Failure == Never {
-    /// Whether a wait of the calling task must not begin, since the task is cancelled. Where the deadline of its request
-    /// has passed, which cancels it too, each wait tries once instead.
+    /// Whether a wait of the calling task must not begin, since the task is cancelled. Where the deadline of its
+    /// request has passed, which cancels it too, each wait tries once instead.
     @inlinable
     static var isCancelledByOthers: Bool { isCancelled && !RequestDeadline.hasPassed }
 }

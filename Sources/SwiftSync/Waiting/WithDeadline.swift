@@ -19,9 +19,9 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// - Waits of this library that can report it end with what they give for a timeout: those that throw, those that return
-///   a `Result`, an optional or a `Bool` for that, with or without a timeout of their own. The nearer deadline counts.
-///   Once it has passed, each of these waits tries once.
+/// - Waits of this library that can report it end with what they give for a timeout: those that throw, those that
+///   return a `Result`, an optional or a `Bool` for that, with or without a timeout of their own. The nearer deadline
+///   counts. Once it has passed, each of these waits tries once.
 /// - Calls that can't report it ignore it: `withLock`, `withReadLock`, `read`, `execute`, `sync`, `run` and
 ///   `enqueueAndWait` in the forms without a timeout that don't throw an error of their own, `push` and `pop`.
 /// - Other waits, as `Task.sleep`, end because `body` is cancelled at `expiration`. The call returns or throws what
@@ -29,10 +29,10 @@ import CSyncKernel
 /// - Commands of `async(performIn:)` and enqueued work are not bounded. Work that inherits the task-local values of its
 ///   caller is queued without a bound, and takes the deadline along for the waits that it makes itself.
 ///
-/// `body` runs where the caller does, on its actor if there is one, in a child task: that costs two allocations and about
-/// two microseconds. The deadline is a task-local value: child tasks and `Task { }` have it too, `Task.detached` has not.
-/// One within another never makes the time longer, and costs nothing where it is later. No wait ends early. It is looked
-/// up when a wait begins, so calls that need not wait cost what they cost elsewhere.
+/// `body` runs where the caller does, on its actor if there is one, in a child task: that costs two allocations and
+/// about two microseconds. The deadline is a task-local value: child tasks and `Task { }` have it too, `Task.detached`
+/// has not. One within another never makes the time longer, and costs nothing where it is later. No wait ends early. It
+/// is looked up when a wait begins, so calls that need not wait cost what they cost elsewhere.
 ///
 /// It has the name and the shape of the standard library's own (SE-0526). Where that exists, it is the one that is
 /// called, and its deadline ends the waits of this library with `.cancelled`.

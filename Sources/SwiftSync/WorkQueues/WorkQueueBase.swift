@@ -94,9 +94,9 @@ public class WorkQueueBase: @unchecked Sendable {
     /// wait, the task is suspended until there is room. Waiting tasks get room in the order of their calls.
     ///
     /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``,
-    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is
-    ///   no limit but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body` will not
-    ///   run if the call throws.
+    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no
+    ///   limit but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body`
+    ///   will not run if the call throws.
     public final func asyncWaitingForRoom(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
@@ -157,8 +157,8 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
-    /// `timeout` (never early; `.never` is no limit but that of `withDeadline`), when it is called inside the queue's own
-    /// work, when the bound refuses or drops it, and after a shutdown.
+    /// `timeout` (never early; `.never` is no limit but that of `withDeadline`), when it is called inside the queue's
+    /// own work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
     {
@@ -215,7 +215,8 @@ public class WorkQueueBase: @unchecked Sendable {
         }
     }
 
-    /// Waits until all work that was accepted before has ended. It blocks the thread; a task awaits ``drain(timeout:)``.
+    /// Waits until all work that was accepted before has ended. It blocks the thread; a task awaits
+    /// ``drain(timeout:)``.
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no limit);
     ///   ``WorkQueueError/wouldDeadlock`` when it is called inside the queue's own work.
@@ -234,8 +235,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Suspends the task until all work that was accepted before has ended.
     ///
     /// - Throws: ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no limit but that of
-    ///   `withDeadline`); ``WorkQueueError/cancelled`` if the task is cancelled first; ``WorkQueueError/outOfResources``.
-    ///   Accepted work may still run then.
+    ///   `withDeadline`); ``WorkQueueError/cancelled`` if the task is cancelled first;
+    ///   ``WorkQueueError/outOfResources``. Accepted work may still run then.
     public final func drain(timeout: TimeLimit = .never) async throws(WorkQueueError) {
         try await core.drain(timeout)
     }

@@ -134,7 +134,9 @@ struct AsyncMutexTests {
         }
         #expect(clock.now - begin >= .milliseconds(2))
         for timeout in [Duration.zero, .seconds(-1)] {
-            await #expect(throws: AsyncMutexError.timedOut) { try await mutex.withLock(timeout: .after(timeout)) { $0 += 1 } }
+            await #expect(throws: AsyncMutexError.timedOut) {
+                try await mutex.withLock(timeout: .after(timeout)) { $0 += 1 }
+            }
         }
         leave.raise()
         await inside.value

@@ -138,7 +138,9 @@ struct PriorityMutexWhenTests {
             start = clock.now
             await #expect(throws: PriorityMutexError.timedOut) {
                 if isInstant {
-                    try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .until(start + .milliseconds(2))) { $0 += 1 }
+                    try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .until(start + .milliseconds(2))) {
+                        $0 += 1
+                    }
                 } else {
                     try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .milliseconds(2)) { $0 += 1 }
                 }
@@ -289,7 +291,9 @@ struct PriorityMutexWhenTests {
             let task = Task.detached {
                 try await mutex.suspending.withLock(when: { $0 > 0 }, timeout: .after(limit)) { $0 -= 1 }
             }
-            let thread = Thread { _ = mutex.withLock(when: { $0 > 1 }, priority: .high, timeout: .after(limit)) { $0 -= 2 } }
+            let thread = Thread {
+                _ = mutex.withLock(when: { $0 > 1 }, priority: .high, timeout: .after(limit)) { $0 -= 2 }
+            }
             mutex.withLock { $0 += 1 }
             let isFound = (try? await task.value) != nil
             thread.join()

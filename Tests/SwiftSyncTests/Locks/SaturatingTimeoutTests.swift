@@ -146,7 +146,9 @@ struct SaturatingTimeoutTests {
                 (try? lock.withUpgradableReadLock { _, upgrade in try upgrade(timeout: .after(timeout)) { _ in true } })
                     ?? false
             },
-            .blocking("read(timeout:)", hold, waits: waits) { (try? coordinator.read(timeout: .after($0)) { true }) ?? false },
+            .blocking("read(timeout:)", hold, waits: waits) {
+                (try? coordinator.read(timeout: .after($0)) { true }) ?? false
+            },
             .blocking("blockingWrite(timeout:)", hold, waits: waits) {
                 (try? coordinator.blockingWrite(timeout: .after($0)) { true }) ?? false
             },

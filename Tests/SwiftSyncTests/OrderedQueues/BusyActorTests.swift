@@ -21,7 +21,9 @@ struct BusyActorTests {
     /// Makes the call up to where it waits for the actor.
     private func call(timeout: Duration) -> Task<Void, any Error> {
         let queue = queue, hasRun = hasRun
-        return Task.immediate { try await queue.enqueueAndWait(timeout: .after(timeout)) { _ in hasRun.access { $0 = true } } }
+        return Task.immediate {
+            try await queue.enqueueAndWait(timeout: .after(timeout)) { _ in hasRun.access { $0 = true } }
+        }
     }
 
     private func expect(_ error: OrderedQueueError, of call: Task<Void, any Error>) async {

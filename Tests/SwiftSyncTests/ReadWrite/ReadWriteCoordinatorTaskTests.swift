@@ -179,7 +179,9 @@ struct ReadWriteCoordinatorTaskTests {
         try await coordinator.suspending.drain(timeout: .seconds(3600))
         #expect(ended.isRaised)
         onThreadThatIsWaitedFor { try? coordinator.drain(timeout: .never) }
-        #expect(throws: ReadWriteError.wouldDeadlock) { try coordinator.read { try coordinator.drain(timeout: .never) } }
+        #expect(throws: ReadWriteError.wouldDeadlock) {
+            try coordinator.read { try coordinator.drain(timeout: .never) }
+        }
     }
 
     @Test

@@ -33,7 +33,9 @@ struct ReadWriteCoordinatorTimeoutTests {
         for span in Self.spans {
             Threads.run(1) { _ in
                 var start = clock.now
-                #expect(throws: ReadWriteError.timedOut) { try coordinator.read(timeout: .after(span)) { mustNotRun() } }
+                #expect(throws: ReadWriteError.timedOut) {
+                    try coordinator.read(timeout: .after(span)) { mustNotRun() }
+                }
                 #expect(clock.now - start >= span)
                 start = clock.now
                 #expect(throws: ReadWriteError.timedOut) {

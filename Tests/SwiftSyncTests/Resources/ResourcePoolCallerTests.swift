@@ -74,8 +74,12 @@ struct ResourcePoolCallerTests {
     @Test
     func aDeadlineInThePastTakesWhatIsThereAndMakesNothing() async throws {
         let pool = makePool(maximum: 1), past = ContinuousClock.now - .seconds(1), other = SuspendingClock.now
-        await #expect(throws: ResourcePoolError.timedOut) { try await pool.withResource(timeout: .until(past)) { _ in } }
-        await #expect(throws: ResourcePoolError.timedOut) { try await pool.withResource(timeout: .until(other)) { _, _ in } }
+        await #expect(throws: ResourcePoolError.timedOut) {
+            try await pool.withResource(timeout: .until(past)) { _ in }
+        }
+        await #expect(throws: ResourcePoolError.timedOut) {
+            try await pool.withResource(timeout: .until(other)) { _, _ in }
+        }
         #expect(ledger.value.made == 0 && pool.count == 0)
         try await pool.withResource { await $0.use() }
         #expect(try await pool.withResource(timeout: .until(past)) { $0.number } == 1)

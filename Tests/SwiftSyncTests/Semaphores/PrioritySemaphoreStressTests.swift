@@ -48,7 +48,9 @@ struct PrioritySemaphoreStressTests {
         var random = Seeded(seed << 8 | UInt64(index))
         for _ in 0..<rounds {
             let request = Request(&random)
-            try? semaphore.blockingWithPermit(permits: request.permits, priority: request.priority, timeout: request.timeout) {
+            try? semaphore.blockingWithPermit(
+                permits: request.permits, priority: request.priority, timeout: request.timeout
+            ) {
                 out.take(request.permits)
                 if request.isCancelled { sched_yield() }
                 out.give(request.permits)

@@ -112,9 +112,13 @@ struct PrioritySemaphoreTaskTests {
     @Test
     func aDeadlineOfATaskIsNeverEarlyAndTakesNothing() async throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
-        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, timeout: .until(deadline)) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) {
+            try await semaphore.wait(permits: 2, timeout: .until(deadline))
+        }
         #expect(clock.now >= deadline)
-        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(permits: 2, timeout: .until(deadline)) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) {
+            try await semaphore.wait(permits: 2, timeout: .until(deadline))
+        }
         await #expect(throws: PrioritySemaphoreError.timedOut) {
             try await semaphore.withPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
         }

@@ -87,9 +87,13 @@ struct PrioritySemaphoreTests {
     @Test
     func aTimeoutIsNeverEarlyAndTakesNothing() throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), start = clock.now
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .milliseconds(2)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) {
+            try semaphore.blockingWait(permits: 2, timeout: .milliseconds(2))
+        }
         #expect(clock.now - start >= .milliseconds(2))
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .seconds(-1)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) {
+            try semaphore.blockingWait(permits: 2, timeout: .seconds(-1))
+        }
         try semaphore.blockingWait(timeout: .zero)
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
     }
@@ -97,13 +101,19 @@ struct PrioritySemaphoreTests {
     @Test
     func aDeadlineIsNeverEarlyAndTakesNothing() throws {
         let semaphore = PrioritySemaphore(value: 1), clock = ContinuousClock(), deadline = clock.now + .milliseconds(2)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .until(deadline)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) {
+            try semaphore.blockingWait(permits: 2, timeout: .until(deadline))
+        }
         #expect(clock.now >= deadline)
-        #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(permits: 2, timeout: .until(deadline)) }
+        #expect(throws: PrioritySemaphoreError.timedOut) {
+            try semaphore.blockingWait(permits: 2, timeout: .until(deadline))
+        }
         #expect(throws: PrioritySemaphoreError.timedOut) {
             try semaphore.blockingWithPermit(permits: 2, timeout: .until(deadline)) { _ = Issue.record("ran") }
         }
-        #expect(throws: PrioritySemaphoreError.invalidPermits) { try semaphore.blockingWait(permits: 0, timeout: .until(deadline)) }
+        #expect(throws: PrioritySemaphoreError.invalidPermits) {
+            try semaphore.blockingWait(permits: 0, timeout: .until(deadline))
+        }
         #expect(try semaphore.blockingWithPermit(timeout: .until(deadline)) { semaphore.availablePermits } == 0)
         try semaphore.blockingWait(timeout: .until(deadline))
         #expect(semaphore.availablePermits == 0 && semaphore.waitingCount == 0)
@@ -134,7 +144,9 @@ struct PrioritySemaphoreTests {
     func badNumbersAreRefusedAndChangeNothing() throws {
         let semaphore = PrioritySemaphore(value: 2, most: 3)
         for number in [0, -1, .min, 4, Int(Int32.max), Int(Int32.max) + 1, Int(UInt32.max) + 2, .max] {
-            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") { try semaphore.blockingWait(permits: number) }
+            #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") {
+                try semaphore.blockingWait(permits: number)
+            }
             #expect(throws: PrioritySemaphoreError.invalidPermits, "\(number)") {
                 try semaphore.blockingWait(permits: number, timeout: .zero)
             }
@@ -192,7 +204,8 @@ struct PrioritySemaphoreTests {
         let semaphore = PrioritySemaphore(value: 2, most: 2)
         #expect(try semaphore.blockingWithPermit { semaphore.availablePermits } == 1)
         #expect(
-            try semaphore.blockingWithPermit(permits: 2, priority: .low, timeout: .zero) { semaphore.availablePermits } == 0)
+            try semaphore.blockingWithPermit(permits: 2, priority: .low, timeout: .zero) { semaphore.availablePermits }
+                == 0)
         #expect(throws: Failure.expected) { try semaphore.blockingWithPermit { throw Failure.expected } }
         #expect(throws: PrioritySemaphoreError.invalidPermits) {
             try semaphore.blockingWithPermit(permits: 3) { _ = Issue.record("ran") }
@@ -212,7 +225,9 @@ struct PrioritySemaphoreTests {
             for round in 0..<2000 {
                 let permits = 1 + (round + index) % 3, timeout: TimeLimit = round % 5 == 0 ? .microseconds(3) : .never
                 let priority = CommandPriority(rawValue: Int32(index % 3))
-                do { try semaphore.blockingWait(permits: permits, priority: priority, timeout: timeout) } catch { continue }
+                do { try semaphore.blockingWait(permits: permits, priority: priority, timeout: timeout) } catch {
+                    continue
+                }
                 let now = inside.access { number in
                     number += permits
                     return number

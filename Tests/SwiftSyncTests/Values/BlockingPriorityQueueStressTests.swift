@@ -65,7 +65,8 @@ struct BlockingPriorityQueueStressTests {
     private static func suspend(_ queue: Queue, _ request: Request, pushes: Bool) async -> Int? {
         do {
             if !pushes { return try await queue.suspending.pop(timeout: .after(request.timeout)) }
-            try await queue.suspending.push(request.element, priority: request.priority, timeout: .after(request.timeout))
+            try await queue.suspending.push(
+                request.element, priority: request.priority, timeout: .after(request.timeout))
             return request.element
         } catch { return nil }
     }

@@ -37,7 +37,8 @@ struct BlockingPriorityQueueTaskTests {
         try await queue.suspending.push("normal")
         try await queue.suspending.push("low", priority: .low, timeout: .zero)
         try await queue.suspending.push("high", priority: .high, timeout: .until(.now + .seconds(50)))
-        try await queue.suspending.push("highest", priority: .highest, timeout: .until(SuspendingClock.now + .seconds(50)))
+        try await queue.suspending.push(
+            "highest", priority: .highest, timeout: .until(SuspendingClock.now + .seconds(50)))
         #expect(queue.count == 4)
         #expect(try await queue.suspending.pop() == "highest")
         #expect(try await queue.suspending.pop(timeout: .zero) == "high")

@@ -21,7 +21,9 @@ struct DeadlineCancellationTests {
         #expect(!Task.isCancelled)
         try await PrioritySemaphore(value: 1).withPermit {}
         await #expect(throws: CancellationError.self) {
-            try await withDeadline(SuspendingClock.now + .milliseconds(1), clock: .suspending) { try await Task.sleep(for: .seconds(1000)) }
+            try await withDeadline(SuspendingClock.now + .milliseconds(1), clock: .suspending) {
+                try await Task.sleep(for: .seconds(1000))
+            }
         }
         await #expect(throws: CancellationError.self) {
             try await withDeadline(in: .milliseconds(1)) { try await Task.sleep(for: .seconds(1000)) }

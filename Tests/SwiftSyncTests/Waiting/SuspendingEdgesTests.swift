@@ -183,7 +183,9 @@ struct SuspendingEdgesTests {
             try await withDeadline(.now + far) { try await sections.count(kind) }
             try await withDeadline(ContinuousClock.now - far) { try await sections.count(kind) }
             try await withDeadline(SuspendingClock.now + far, clock: .suspending) { try await sections.count(kind) }
-            try await withDeadline(SuspendingClock.now - far, clock: .suspending) { try await sections.count(kind, timeout: .after(far)) }
+            try await withDeadline(SuspendingClock.now - far, clock: .suspending) {
+                try await sections.count(kind, timeout: .after(far))
+            }
             try await withDeadline(.now + far) { try await sections.count(kind, timeout: .after(.zero - far)) }
         }
         #expect(try await sections.value(kind) == 15)

@@ -344,7 +344,8 @@ struct WorkQueueTurnTests {
                 for number in 0..<400 {
                     group.addTask {
                         if number == 350 { queue.shutdown() }
-                        let tracked = Tracked(alive), timeout: TimeLimit = number % 2 == 0 ? .microseconds(number) : .never
+                        let tracked = Tracked(alive),
+                            timeout: TimeLimit = number % 2 == 0 ? .microseconds(number) : .never
                         let body: @Sendable () -> Void = { withExtendedLifetime(tracked) { ran.increment() } }
                         let task = Task {
                             if number % 5 == 0 {
