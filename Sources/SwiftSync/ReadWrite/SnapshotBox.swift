@@ -41,22 +41,35 @@ struct SnapshotHeader {
 @usableFromInline
 @safe
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
+    /// For reads and updates, which use the box once more at their ends.
     @inlinable
     @safe var snapshot: UnsafeMutablePointer<csk_snapshot_t> { unsafe Layout.first(of: lastingHeader) }
 
+    /// Calls `body` with the kernel's snapshot, and keeps the box until it has returned.
+    @discardableResult
+    @inlinable
+    @inline(__always)
+    func withSnapshot<Result>(_ body: (UnsafeMutablePointer<csk_snapshot_t>) -> Result) -> Result {
+        unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
+    }
+
     /// What messages and reports call the snapshot.
     @usableFromInline
-    var name: String { unsafe lastingHeader.pointee.place.name(of: snapshot) }
+    var name: String {
+        unsafe withUnsafeMutablePointerToHeader {
+            unsafe $0.pointee.place.name(of: Layout.first(of: $0, as: csk_snapshot_t.self))
+        }
+    }
 
     @usableFromInline
     static func make(_ first: SnapshotVersion<Value>, _ place: csk_place_t) -> SnapshotBox {
         KernelReports.arePassedOn
         let box = unsafe unsafeDowncast(
             SnapshotBox.create(minimumCapacity: 0) { _ in SnapshotHeader() }, to: SnapshotBox.self)
-        let gate =
-            unsafe UnsafeMutableRawPointer(box.lastingHeader)
-            + MemoryLayout<csk_snapshot_t>.size - MemoryLayout<csk_gate_t>.size
-        unsafe csk_gate_set_place(gate.assumingMemoryBound(to: csk_placed_gate_t.self), place)
+        unsafe box.withSnapshot {
+            let gate = unsafe UnsafeMutableRawPointer($0 + 1) - MemoryLayout<csk_gate_t>.size
+            unsafe csk_gate_set_place(gate.assumingMemoryBound(to: csk_placed_gate_t.self), place)
+        }
         _ = box.store(first)
         return box
     }
@@ -64,15 +77,17 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     /// Whoever reads keeps the box alive, so nobody sees the last version any more. The end of the box destroys that
     /// version at once.
     deinit {
-        unsafe csk_snapshot_destroy(snapshot)
-        unsafe lastingHeader.pointee.place.end()
+        unsafe withUnsafeMutablePointerToHeader {
+            unsafe csk_snapshot_destroy(Layout.first(of: $0))
+            unsafe $0.pointee.place.end()
+        }
     }
 
     /// Waits for the turn of the caller's update. It returns zero or an errno value.
     @usableFromInline
     func beginUpdate(deadline: Int64) -> Int32 {
         var value: UnsafeRawPointer?
-        return unsafe csk_snapshot_update_begin(snapshot, deadline, &value)
+        return unsafe withSnapshot { unsafe csk_snapshot_update_begin($0, deadline, &value) }
     }
 
     /// The current value, which stays for as long as the caller's update lasts.
@@ -84,16 +99,16 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     @usableFromInline
     func endUpdate(_ version: consuming SnapshotVersion<Value>) {
         let (value, node) = unsafe published(version)
-        unsafe csk_snapshot_update_end(snapshot, value, node, releaseRetired)
+        unsafe withSnapshot { unsafe csk_snapshot_update_end($0, value, node, releaseRetired) }
     }
 
     @usableFromInline
-    func cancelUpdate() { unsafe csk_snapshot_update_cancel(snapshot) }
+    func cancelUpdate() { unsafe withSnapshot { unsafe csk_snapshot_update_cancel($0) } }
 
     @usableFromInline
     func store(_ version: consuming SnapshotVersion<Value>) -> Int32 {
         let (value, node) = unsafe published(version)
-        let status = unsafe csk_snapshot_store(snapshot, value, node, releaseRetired)
+        let status = unsafe withSnapshot { unsafe csk_snapshot_store($0, value, node, releaseRetired) }
         if status != 0 { unsafe releaseRetired(node) }
         return status
     }
@@ -102,10 +117,11 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     private func published(
         _ version: consuming SnapshotVersion<Value>
     ) -> (UnsafeMutablePointer<Value>, UnsafeMutablePointer<csk_rcu_node_t>) {
-        let node = version.lastingHeader
-        let value = version.value
-        unsafe node.pointee.context = Unmanaged.passRetained(version).toOpaque()
-        return unsafe (value, node)
+        let reference = unsafe Unmanaged.passRetained(version).toOpaque()
+        return unsafe version.withUnsafeMutablePointers { node, value in
+            unsafe node.pointee.context = reference
+            return unsafe (value, node)
+        }
     }
 }
 #endif
