@@ -29,10 +29,10 @@ enum KernelReports {
 
     /// Memory waits for read sections, or does no more.
     private static func reportMemory(_ event: csk_event_t, seconds: Double) {
-        let count = event.rank, reads = unsafe event.name.map { unsafe String(cString: $0) }
+        let count = unsafe event.rank, reads = unsafe event.name.map { unsafe String(cString: $0) }
         SyncDiagnostics.report(
             .memoryWaits, subject: "retired memory",
-            message: event.status == 0
+            message: unsafe event.status == 0
                 ? "the reads have ended for which it has waited for \(seconds) s; \(count) objects are retired"
                 : "\(count) objects wait for reads that have lasted for \(seconds) s: "
                     + (reads ?? "of no thread that is known here"))

@@ -77,6 +77,6 @@ final class Background: Sendable {
     }
 
     private func ended(_ queue: WorkQueueBase, until deadline: ContinuousClock.Instant) -> Bool {
-        (try? queue.drain(timeout: max(.zero, deadline - .now))) != nil
+        (try? queue.blockingDrain(timeout: .until(deadline))) != nil
     }
 }
