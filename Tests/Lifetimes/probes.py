@@ -116,14 +116,19 @@ def build(folder, kind):
     return os.path.join(scratch, "release", "probes")
 
 
+# Each probe that fails waits 5 s for what should end, so a run stops after so many.
+MOST_FAILURES = 20
+
+
 def run(program, probes):
-    """What is wrong, by the probe's number."""
+    """What is wrong, by the probe's number: of MOST_FAILURES probes at most, and then the others are left out."""
     wrong, at = {}, 0
     environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
-    while at < len(probes):
+    while at < len(probes) and len(wrong) < MOST_FAILURES:
+        command = [program, "--first", str(at), "--failures", str(MOST_FAILURES - len(wrong))]
         try:
-            done = subprocess.run([program, str(at)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  errors="replace", timeout=60, env=environment)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                  timeout=60 + 5 * MOST_FAILURES, env=environment)
             output, errors, status = done.stdout, done.stderr, done.returncode
         except subprocess.TimeoutExpired as expired:
             output, errors, status = (expired.stdout or b"").decode(errors="replace"), "", "it hangs"
@@ -141,7 +146,7 @@ def run(program, probes):
     return wrong
 
 
-def report(wrong, probes, limit=None):
+def report(wrong, probes):
     """One line for each call."""
     by_line = {}
     for number, text in sorted(wrong.items()):
@@ -169,11 +174,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--mutants", nargs="*")
+    parser.add_argument("--mutants", nargs="*", metavar="NAME")
+    parser.add_argument("--seconds", type=int, default=1800, help="begins no further mutant after so long")
     options = parser.parse_args()
     folder = os.path.abspath(options.folder)
     if options.mutants is not None:
-        return 1 if run_mutants(folder, write, build, run, options.mutants) else 0
+        return 0 if run_mutants(folder, read(), write, build, options.mutants, options.seconds) else 1
     failed = False
     for kind in BUILDS if options.all else ["O"]:
         began = time.monotonic()
@@ -184,7 +190,8 @@ def main():
         checker.start(kind, f"-{kind}")
         wrong = run(program, probes)
         report(wrong, probes)
-        print(f"-{kind}: {len(wrong)} of {len(probes)} probes failed; built in {built - began:.0f} s, "
+        least = "at least " if len(wrong) == MOST_FAILURES else ""
+        print(f"-{kind}: {least}{len(wrong)} of {len(probes)} probes failed; built in {built - began:.0f} s, "
               f"run in {time.monotonic() - built:.0f} s", flush=True)
         found = look(checker, kind)
         print(f"-{kind}: {found} more faults; {time.monotonic() - began:.0f} s in all", flush=True)

@@ -25,6 +25,11 @@ enum Uses: Equatable {
 
 nonisolated(unsafe) var failures = 0
 nonisolated(unsafe) var first = 0
+nonisolated(unsafe) var last = Int.max
+/// How long the things of a probe may take to end.
+nonisolated(unsafe) var patience = Duration.seconds(5)
+/// After so many failures the others are left out: each takes as long as `patience`.
+nonisolated(unsafe) var mostFailures = Int.max
 
 /// Overwrites what calls have left on the stack.
 @inline(never)
@@ -86,11 +91,11 @@ func check<H: Held>(
     _ number: Int, _ name: String, _ type: H.Type, _ uses: Uses, now: ((H, Tally) throws -> Void)? = nil,
     later: @escaping (H, Tally) async throws -> Void = { _, _ in }
 ) {
-    if number < first { return }
+    if number < first || number > last || failures >= mostFailures { return }
     put("begin \(number) \(name)\n")
     let tally = Tally()
     var wrong = run(type, tally, later, now: now)
-    let limit = wrong == nil ? Duration.seconds(5) : .milliseconds(50)
+    let limit = wrong == nil ? patience : .milliseconds(50)
     let isRight = comes(within: limit) {
         tally.ended.now == tally.counted.now && (uses == .anyNumber || .times(tally.used.now) == expected(uses, tally))
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import SwiftSync
 import Synchronization
 
@@ -235,6 +236,23 @@ private let keys = Atomic(0)
 /// A key that no thread-local value has had.
 @inline(never)
 func newKey() -> String { "key \(keys.add(1, ordering: .relaxed).newValue)" }
+
+private final class ThreadBody {
+    let call: () -> Void
+    init(_ call: @escaping () -> Void) { self.call = call }
+}
+
+/// Calls `body` on a thread of its own. The thread and its values have ended once this returns.
+@inline(never)
+func onThread(_ body: @escaping () -> Void) {
+    var thread = pthread_t()
+    let start: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+        Unmanaged<ThreadBody>.fromOpaque($0!).takeRetainedValue().call()
+        return nil
+    }
+    pthread_create(&thread, nil, start, Unmanaged.passRetained(ThreadBody(body)).toOpaque())
+    pthread_join(thread, nil)
+}
 
 struct Broken: Error {}
 
