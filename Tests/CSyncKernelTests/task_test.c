@@ -142,6 +142,36 @@ static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
     csk_inspect_callbacks(false);
 }
 
+static bool takes_all_time(const void *waiter) {
+    (void)waiter;
+    for (int64_t end_ns = csk_now() + 60000000; csk_now() < end_ns;) {}
+    return false;
+}
+/* It looked like a task without a name. */
+static void a_view_that_had_no_time_for_the_name_of_a_task_says_so(void) {
+    csk_inspect_callbacks(true);
+    csk_sem_t sem;
+    csk_gate_waiter_t waiter = { 0 };
+    CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
+    csk_task_wait_t name = { .task = 0x7000, .task_name = "writer" }, slow = wait_at_queue(0x1000, NULL);
+    slow.waiter = &slow;
+    slow.is_over = takes_all_time;
+    csk_task_wait_begin(&name);
+    csk_task_wait_begin(&slow);
+    csk_deadlock_suspend(0x7000);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, 0, 1, CSK_NEVER, nothing, NULL), 0);
+    csk_deadlock_suspend(0);
+    const csk_inspected_object_t *seen = look_for(&sem, CSK_OBJECT_SEM);
+    CHECK(seen != NULL && seen->waiter_count == 1);
+    CHECK_EQ(waiters[seen->first_waiter].task_name[0], 0);
+    CHECK_EQ(view.list_busy, 1);
+    CHECK_STATUS(csk_sem_cancel(&sem, &waiter), 0);
+    csk_task_wait_end(&slow, ECANCELED);
+    csk_task_wait_end(&name, ECANCELED);
+    CHECK_STATUS(csk_sem_destroy(&sem), 0);
+    csk_inspect_callbacks(false);
+}
+
 static void waits_are_counted_by_the_metrics(void) {
     CHECK_STATUS(csk_metrics_start(), 0);
     csk_task_wait_t waits[3];
@@ -363,7 +393,8 @@ static void tasks_are_printed_as_text_and_as_json(void) {
 TEST_MAIN(TEST(a_child_of_fork_has_its_own_waits_alone), TEST(nobody_is_told_unless_somebody_asks),
           TEST(a_task_is_shown_with_its_name_and_what_it_waits_for), TEST(tasks_stand_by_rank_and_ticket),
           TEST(a_wait_that_is_over_is_not_shown), TEST(a_view_of_a_long_list_of_tasks_ends_and_says_so),
-          TEST(a_task_at_an_object_of_the_kernel_has_its_name), TEST(waits_are_counted_by_the_metrics),
+          TEST(a_task_at_an_object_of_the_kernel_has_its_name),
+          TEST(a_view_that_had_no_time_for_the_name_of_a_task_says_so), TEST(waits_are_counted_by_the_metrics),
           TEST(waits_are_in_the_profile_with_the_contexts_of_the_task), TEST(a_view_never_reads_a_wait_that_has_ended),
           TEST(a_wait_that_began_before_a_fork_is_counted_in_the_parent_alone), TEST(names_of_tasks_stay_on_one_line),
           TEST(tasks_are_printed_as_text_and_as_json))

@@ -98,7 +98,8 @@ public struct SyncSnapshot: Sendable {
         /// was on, and else nil.
         public let taskAddress: UInt?
         /// The name of the task that waits (`Task(name:)`), or the tag of a task of a `TaskQueue`, cut to 63 bytes. Nil
-        /// where it has none, where the task is not known, and for a task that runs on the thread.
+        /// where it has none, where the task is not known, for a task that runs on the thread, and where there was no
+        /// time to look for it (``SyncSnapshot/isIncomplete``).
         public let taskName: String?
     }
 
@@ -195,8 +196,9 @@ public struct SyncSnapshot: Sendable {
     public let leftOutCount: Int
     /// Threads whose waits could not be read.
     public let unreadThreadCount: Int
-    /// True if a list of threads or tasks was not read to its end, because it is long or somebody had its lock: more
-    /// may wait, and an object that nobody seems to have may have a holder.
+    /// True if a list of threads or tasks was not read to its end, because it is long, somebody had its lock, or the
+    /// view had taken too long: more may wait, an object that nobody seems to have may have a holder, and a task that
+    /// has a name may be shown without it.
     public let isIncomplete: Bool
     /// True if another thread was taking a view, and had not ended after 100 ms: then there is nothing in this one.
     public let isMissing: Bool

@@ -92,7 +92,7 @@ typedef struct csk_inspected_waiter {
                       or it is not known */
     char
         task_name[CSK_INSPECT_TASK_NAME]; /* the task's name, cut to that; empty where it has none, runs on a thread, or
-                                              there was no time left to look for it */
+                                              it could not be looked for: then `list_busy` is set */
 } csk_inspected_waiter_t;
 
 enum {
@@ -189,7 +189,8 @@ typedef struct csk_inspection {
     uint64_t objects_left_out, waiters_left_out, workers_left_out; /* an object as often as something led to it */
     uint64_t threads;            /* threads that have a record: they have parked once, and live */
     uint64_t records_busy;       /* threads whose records could not be read */
-    uint32_t list_busy;          /* a list could not be read to its end: more threads, callbacks or tasks may wait */
+    uint32_t list_busy;          /* a list could not be read to its end: more threads, callbacks or tasks may wait, and
+                                    tasks that have a name may be shown without it */
     int64_t began_ns, ended_ns;  /* when it was taken, by CLOCK_MONOTONIC */
     int32_t process;             /* as getpid() gives it */
     uint32_t lists_callbacks;    /* whether csk_inspect_callbacks was on */

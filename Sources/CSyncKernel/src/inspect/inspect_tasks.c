@@ -74,6 +74,13 @@ void csk_look_at_tasks(csk_look_t *look) {
     }
 }
 
+/* Without a name stands who has none, and who could not be looked for: then the view says that it is incomplete. */
+static void name_task(const csk_look_t *look, uint64_t task, char name[CSK_INSPECT_TASK_NAME]) {
+    bool is_late = csk_platform_now() >= look->ends_ns;
+    if (is_late || !csk_task_waits_name(task, csk_look_until(look), name, CSK_INSPECT_TASK_NAME))
+        look->view->list_busy = true;
+}
+
 void csk_look_name_tasks(const csk_look_t *look) {
     csk_inspection_t *view = look->view;
     if (look->more != NULL && look->more->leaves_names_out) return;
@@ -81,14 +88,12 @@ void csk_look_name_tasks(const csk_look_t *look) {
         csk_inspected_holder_t *holder = &view->objects[i].holder;
         /* One that has an object of its runtime's has said its name there. */
         if (holder->task == 0 || view->objects[i].kind >= CSK_OBJECT_FIFO_QUEUE) continue;
-        if (csk_platform_now() >= look->ends_ns) return;
-        csk_task_waits_name(holder->task, csk_look_until(look), holder->task_name, sizeof holder->task_name);
+        name_task(look, holder->task, holder->task_name);
     }
     for (uint32_t i = 0; i < view->waiter_count; i++) {
         csk_inspected_waiter_t *waiter = &view->waiters[i];
         /* A task waits at one place: what is known of one at an object of its runtime's was copied there. */
         if (waiter->task == 0 || (waiter->kind == CSK_WAITER_CALLBACK && waiter->function == NULL)) continue;
-        if (csk_platform_now() >= look->ends_ns) return;
-        csk_task_waits_name(waiter->task, csk_look_until(look), waiter->task_name, sizeof waiter->task_name);
+        name_task(look, waiter->task, waiter->task_name);
     }
 }

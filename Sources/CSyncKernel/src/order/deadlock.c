@@ -80,8 +80,8 @@ static void make_report(const deadlock_cycle_t *cycle, deadlock_kept_t *made) {
         csk_inspected_thread_t *thread = &made->parties[i].thread;
         if (thread->id != 0) csk_platform_thread_name(thread->id, thread->name, sizeof thread->name);
         else if (made->parties[i].task != 0)
-            csk_task_waits_name(made->parties[i].task, csk_platform_now() + reading_ns, made->parties[i].task_name,
-                                sizeof made->parties[i].task_name);
+            (void)csk_task_waits_name(made->parties[i].task, csk_platform_now() + reading_ns,
+                                      made->parties[i].task_name, sizeof made->parties[i].task_name);
     }
 }
 

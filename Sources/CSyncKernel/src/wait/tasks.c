@@ -169,6 +169,7 @@ typedef struct {
     char *name;
     size_t size;
     uint32_t nodes;
+    bool found;
 } wanted_t;
 
 enum { NAME_NODES = 4096 };
@@ -177,11 +178,13 @@ static bool copy_name(const csk_task_wait_t *wait, void *context) {
     wanted_t *wanted = context;
     if (wait->task != wanted->task || wait->task_name == NULL) return ++wanted->nodes < NAME_NODES;
     csk_copy_line(wanted->name, wanted->size, wait->task_name);
+    wanted->found = true;
     return false;
 }
 
-void csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size) {
-    wanted_t wanted = { task, name, size, 0 };
+bool csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size) {
+    wanted_t wanted = { task, name, size, 0, false };
     name[0] = 0;
-    csk_task_waits_read(part_of(task), until_ns, copy_name, &wanted);
+    bool was_read = csk_task_waits_read(part_of(task), until_ns, copy_name, &wanted);
+    return was_read && (wanted.found || wanted.nodes < NAME_NODES);
 }

@@ -20,8 +20,8 @@ enum { CSK_TASK_PARTS = 64 };
 /* Calls `each` under the lock of the part for its waits, until `each` returns false. Returns false where the lock could
  * not be had until `until_ns`. */
 bool csk_task_waits_read(uint32_t part, int64_t until_ns, bool (*each)(const csk_task_wait_t *, void *), void *context);
-/* Copies the name of a task that waits. Empty where it has none, is not listed, or stands behind 4096 others of its
- * part. */
-void csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size);
+/* Copies the name of a task that waits. Empty where it has none or is not listed. Returns false where it could not be
+ * looked for: the lock could not be had until `until_ns`, or the task may stand behind 4096 others of its part. */
+bool csk_task_waits_name(uint64_t task, int64_t until_ns, char *name, size_t size);
 
 #endif
