@@ -22,12 +22,17 @@ struct MainThreadProgram {
         events.append(event)
     }
 
+    /// A precondition is left out by -Ounchecked, with the calls in its condition.
+    private static func mustHold(_ condition: Bool, line: UInt = #line) {
+        if !condition { fatalError("it does not hold", line: line) }
+    }
+
     private static func giveWork() {
         let start = ContinuousClock.now
         mainThread { note("first") }
         mainThread(delay: -1) { note("now") }
         mainThread(delay: 0.002) {
-            precondition(ContinuousClock.now - start >= .milliseconds(2))
+            mustHold(ContinuousClock.now - start >= .milliseconds(2))
             note("delayed")
         }
 
@@ -42,7 +47,7 @@ struct MainThreadProgram {
         let late = mainThread(delay: 0.001) { fatalError("cancelled work ran") }
         async(delay: 0.002) { timeHasCome.signal() }
         timeHasCome.wait()
-        precondition(late.cancel() && !late.cancel())
+        mustHold(late.cancel() && !late.cancel())
         leave.signal()
 
         mainThread {

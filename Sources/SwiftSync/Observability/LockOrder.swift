@@ -63,7 +63,9 @@ public enum LockOrder {
     }
 
     fileprivate static func setLevel(_ level: Int, of object: UnsafeRawPointer) {
-        precondition((0...Int(CSK_ORDER_LEVELS)).contains(level), "a level is from 0 to 7")
+        guard 0...Int(CSK_ORDER_LEVELS) ~= level else {
+            fatalError("LockOrder: a level is from 0 to \(CSK_ORDER_LEVELS), not \(level)")
+        }
         _ = unsafe csk_order_level(object, UInt32(level))
     }
 }

@@ -37,7 +37,7 @@ public struct SyncMetrics: Sendable {
         ///
         /// - Precondition: `index` is not negative.
         public static func upperBound(ofBucket index: Int) -> Duration? {
-            precondition(index >= 0, "SyncMetrics: a bucket has an index of at least 0, not \(index)")
+            if index < 0 { fatalError("SyncMetrics: a bucket has an index of at least 0, not \(index)") }
             return index < Int(CSK_METRICS_BUCKETS) - 1 ? .nanoseconds(csk_metrics_bound_ns(UInt32(index))) : nil
         }
 

@@ -49,7 +49,7 @@ extension History {
     /// Source: Wing and Gong, "Testing and verifying concurrent objects" (1993); states that were reached by the same
     /// set of calls are not gone on from twice (Lowe, 2017). At most 64 calls.
     func isLinearizable<Model: SequentialModel>(_ model: Model) -> Bool where Model.Operation == Operation {
-        precondition(calls.count <= 64)
+        mustHold(calls.count <= 64)
         var seen: Set<SearchState<Model>> = []
         let all: UInt64 = calls.count == 64 ? .max : (1 << UInt64(calls.count)) - 1
         var pending = [SearchState(open: all, model: model)]

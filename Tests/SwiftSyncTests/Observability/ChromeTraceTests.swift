@@ -79,7 +79,7 @@ struct ChromeTraceTests {
         first.record(.pushed, id: 1, tag: "a")
         let thread = Thread {
             let name = open("/proc/thread-self/comm", O_WRONLY)
-            precondition(write(name, "a \"worker\"", 10) == 10)
+            mustHold(write(name, "a \"worker\"", 10) == 10)
             close(name)
             second.record(.pushed, id: 1, tag: "b")
             hasRecorded.raise()

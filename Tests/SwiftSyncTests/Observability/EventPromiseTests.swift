@@ -60,12 +60,12 @@ extension HandlerSettingTests {
                     lock.withWriteLock { $0 += 1 }
                 }
                 waitUntil { !reports.value.isEmpty }
-                precondition(reports.value[0].0.kind == .longRead)
-                precondition(reports.value[0].1 == writerThread.value)
+                mustHold(reports.value[0].0.kind == .longRead)
+                mustHold(reports.value[0].1 == writerThread.value)
                 mayLeave.raise()
                 reader.join()
                 writer.join()
-                precondition(reports.value.count == 1)
+                mustHold(reports.value.count == 1)
             }
         }
     }

@@ -58,7 +58,7 @@ struct EventRecorderTests {
             for number in 0..<1000 {
                 recorder.record(.pushed, id: 1, tag: String(repeating: "\(number % 10)", count: 100_000))
             }
-            precondition(EventRecorderTests.residentBytes() - before < 40_000_000)
+            mustHold(EventRecorderTests.residentBytes() - before < 40_000_000)
         }
     }
 
@@ -79,11 +79,11 @@ struct EventRecorderTests {
                 // Each thread's events stand in its order, and none is torn.
                 for thread in 0..<3 {
                     let own = events.filter { $0.id % 3 == thread }.map(\.id)
-                    precondition(own == own.sorted() && Set(own).count == own.count)
+                    mustHold(own == own.sorted() && Set(own).count == own.count)
                 }
-                precondition(
+                mustHold(
                     events.count <= 64 && events.allSatisfy { $0.tag == "a tag that needs memory of its own \($0.id)" })
-                precondition(zip(events, events.dropFirst()).allSatisfy { $0.nanoseconds <= $1.nanoseconds })
+                mustHold(zip(events, events.dropFirst()).allSatisfy { $0.nanoseconds <= $1.nanoseconds })
             }
         }
         Threads.run(3) { index in
@@ -186,7 +186,7 @@ struct EventRecorderTests {
                 _exit(recorder.events.map(\.thread) == [parent, getpid()] ? 0 : 1)
             }
             var status: Int32 = -1
-            precondition(waitpid(child, &status, 0) == child && status == 0)
+            mustHold(waitpid(child, &status, 0) == child && status == 0)
         }
     }
 

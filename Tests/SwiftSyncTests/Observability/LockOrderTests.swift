@@ -109,4 +109,12 @@ struct LockOrderTests {
             #expect(circles(closedBy: one.name, inside: two.name) == 0)
         }
     }
+
+    @Test func `a level that there is not stops the program with a message, in each build`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            PriorityMutex(0).setLockOrder(level: Shared(8).value)
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("LockOrder: a level is from 0 to 7, not 8"))
+    }
 }

@@ -113,7 +113,7 @@ extension RefusalLines {
                 _exit(heard.value == 1 ? 0 : 1)
             }
             var status: Int32 = -1
-            precondition(waitpid(child, &status, 0) == child && status == 0, "the child ended with \(status)")
+            mustHold(waitpid(child, &status, 0) == child && status == 0, "the child ended with \(status)")
             pause.goOn()
             thread.join()
         }

@@ -130,7 +130,7 @@ extension HandlerSettingTests {
                     Thread {
                         waiters.access { _ = $0.insert(Threads.current) }
                         waitUntil { go.isRaised }
-                        precondition(wait(), "the lock of a thread that has ended was entered")
+                        mustHold(wait(), "the lock of a thread that has ended was entered")
                     }
                 }
                 waitUntil { waiters.value.count == threads.count }
@@ -139,9 +139,9 @@ extension HandlerSettingTests {
                 Thread { value.wait.lowestPriority.set { _ in endThread() } }.join()
                 go.raise()
                 threads.forEach { $0.join() }
-                precondition(reports.value.count == 3 && Set(reports.value.map(\.thread)) == waiters.value)
-                precondition(Set(reports.value.map(\.report.subject)).count == 3)
-                precondition(
+                mustHold(reports.value.count == 3 && Set(reports.value.map(\.thread)) == waiters.value)
+                mustHold(Set(reports.value.map(\.report.subject)).count == 3)
+                mustHold(
                     reports.value.allSatisfy {
                         $0.report.kind == .holderEnded && $0.report.message.contains("has ended")
                     })
@@ -155,8 +155,8 @@ extension HandlerSettingTests {
                 let queue = WorkQueue(label: "of the last work")
                 queue.async { endThread() }
                 waitUntil { !reports.value.isEmpty }
-                precondition(reports.value.map(\.kind) == [.workEndedThread])
-                precondition(reports.value[0].subject == "queue of the last work", "\(reports.value)")
+                mustHold(reports.value.map(\.kind) == [.workEndedThread])
+                mustHold(reports.value[0].subject == "queue of the last work", "\(reports.value)")
             }
         }
 

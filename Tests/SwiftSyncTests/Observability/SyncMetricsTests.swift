@@ -143,4 +143,12 @@ struct SyncMetricsTests {
         #expect(SyncMetrics.Spans.upperBound(ofBucket: 27) == nil)
         #expect(SyncMetrics.Spans.upperBound(ofBucket: 26) == .microseconds(1 << 26))
     }
+
+    @Test func `a bucket before the first stops the program with a message, in each build`() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SyncMetrics.Spans.upperBound(ofBucket: Shared(-1).value)
+        }
+        let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(text.contains("SyncMetrics: a bucket has an index of at least 0, not -1"))
+    }
 }

@@ -186,7 +186,7 @@ struct NamesTests {
             waitUntil { isInside.isRaised }
             routes.withWriteLock { _ in }
             reader.join()
-            precondition(subjects.value[0].hasPrefix("read-write lock routes at 0x"), "\(subjects.value)")
+            mustHold(subjects.value[0].hasPrefix("read-write lock routes at 0x"), "\(subjects.value)")
         }
     }
 

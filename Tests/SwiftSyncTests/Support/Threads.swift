@@ -14,7 +14,7 @@ struct Thread: Sendable {
                 return nil
             },
             Unmanaged.passRetained(Body(run: body)).toOpaque())
-        precondition(status == 0, "the system refused a thread: \(status)")
+        mustHold(status == 0, "the system refused a thread: \(status)")
         self.handle = UInt(handle)
     }
 

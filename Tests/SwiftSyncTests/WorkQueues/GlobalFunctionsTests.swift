@@ -149,18 +149,18 @@ struct GlobalFunctionsTests {
             // On the main thread, where it can't begin meanwhile, however long that takes.
             mainThread {
                 let cancelled = mainThread(delay: 0.001) { fatalError("cancelled work ran") }
-                precondition(cancelled.cancel() && !cancelled.cancel())
+                mustHold(cancelled.cancel() && !cancelled.cancel())
             }
-            precondition(mainThread(delay: .infinity) { fatalError("came to the end of time") }.cancel())
+            mustHold(mainThread(delay: .infinity) { fatalError("came to the end of time") }.cancel())
             await withCheckedContinuation { continuation in
                 mainThread(delay: 0.01) {
                     MainActor.preconditionIsolated()
-                    precondition(ContinuousClock.now - start >= .milliseconds(10))
+                    mustHold(ContinuousClock.now - start >= .milliseconds(10))
                     order.append("third")
                     continuation.resume()
                 }
             }
-            precondition(order.value == ["first", "second", "third"])
+            mustHold(order.value == ["first", "second", "third"])
         }
     }
 
