@@ -4,9 +4,10 @@
     mutants.py         only looks whether each mutant's text stands in its file, and whether each call has a mutant
 
 A mutant covers the calls of calls.txt in which one of its `?` texts stands: in `FAMILY WORD: CALL`, where WORD is
-`kept`, `value` and so on, and CALL has no `try` and no `await`. Of each of these calls a probe must notice. Those that can live in one binary are built
-together, and switched by the environment. One with `! alone` has a build of its own: what it breaks is broken only if
-the optimizer sees nothing else. There one call that notices is enough, and it covers no call.
+`kept`, `value` and so on, and CALL has no `try` and no `await`. Of each of these calls a probe must notice. Those that
+can live in one binary are built together, and switched by the environment. One with `! alone` has a build of its own:
+what it breaks is broken only if the optimizer sees nothing else. There one call that notices is enough, and it covers
+no call.
 
 Each probe that is to notice waits for what should end, PATIENCE seconds at most. So the probes of the copy in which
 nothing is broken have to pass with that patience, and while as many run beside them.
