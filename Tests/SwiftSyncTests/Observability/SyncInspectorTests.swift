@@ -55,7 +55,11 @@ struct SyncInspectorTests {
         let low = Thread { mutex.withLock(priority: .low) { $0 += 1 } }
         _ = await whenSeen("a mutex in the view") { $0.waiters.count == 1 }
         let high = Thread { mutex.withLock(priority: .high) { $0 += 1 } }
-        let seen = try #require(await whenSeen("a mutex in the view") { $0.waiters.count == 2 })
+        // A thread stands in the queue before it sleeps, and its wait has a number only then.
+        func areNumbered(_ object: SyncSnapshot.Object) -> Bool {
+            object.waiters.count == 2 && object.waiters.allSatisfy { $0.waitNumber != nil }
+        }
+        let seen = try #require(await whenSeen("a mutex in the view", areNumbered))
         #expect(seen.kind == .mutex && seen.waitingCount == 2 && !seen.isBusy)
         if case .thread(let who) = seen.holder {
             #expect(who.id == holder.value && !who.name.isEmpty)
@@ -64,7 +68,7 @@ struct SyncInspectorTests {
         }
         #expect(seen.waiters.map(\.priority) == [.high, .low])
         #expect(seen.waiters.allSatisfy { $0.purpose == .entry && $0.thread != nil && $0.waitedFor! >= .zero })
-        let again = try #require(object("a mutex in the view"))
+        let again = try #require(await whenSeen("a mutex in the view", areNumbered))
         #expect(again.waiters.map(\.waitNumber) == seen.waiters.map(\.waitNumber))
         #expect(SyncInspector.text().contains("a mutex in the view"))
         #expect(SyncInspector.json().contains("\"a mutex in the view\""))
