@@ -256,7 +256,7 @@ struct DeadlockWatchTests {
             #expect(Set(parties.compactMap(\.objectName)) == ["one", "two"])
             #expect(parties.count { $0.thread == nil } == 1)
             // A view has the holder of both.
-            let objects = SyncInspector.snapshot().objects
+            let objects = await SyncSnapshot.whole().objects
             guard case .thread = objects.first(where: { $0.name == "one" })?.holder else {
                 Issue.record("nobody holds it")
                 return
@@ -278,7 +278,7 @@ struct DeadlockWatchTests {
                 try await semaphore.wait()
                 let waiter = Task { try await semaphore.wait() }
                 await waitUntil { semaphore.waitingCount == 1 }
-                let seen = SyncInspector.snapshot().objects.first { $0.name == semaphore.name }
+                let seen = await SyncSnapshot.whole().objects.first { $0.name == semaphore.name }
                 #expect(seen?.holder == .nobody)
                 try semaphore.signal()
                 try await waiter.value
@@ -298,7 +298,8 @@ struct DeadlockWatchTests {
                 }
             }
             func seen() -> SyncSnapshot.Object? {
-                SyncInspector.snapshot().objects.first { $0.name == "held by a task" }
+                let view = SyncInspector.snapshot()
+                return view.isWhole ? view.objects.first { $0.name == "held by a task" } : nil
             }
             // The holder is inside before the other one comes.
             while await mutex.withLockIfAvailable({ _ in true }) != nil { await Task.yield() }
@@ -307,8 +308,12 @@ struct DeadlockWatchTests {
                 try await mutex.withLock { $0 += 1 }
                 return task
             }
-            await waitUntil { seen()?.waiters.first?.taskAddress != nil }
-            let object = try #require(seen())
+            var found: SyncSnapshot.Object?
+            await waitUntil {
+                found = seen()
+                return found?.waiters.first?.taskAddress != nil
+            }
+            let object = try #require(found)
             meeting.goesOn.store(true, ordering: .relaxed)
             let task = try await holder.value
             #expect(object.holder == .task(task))

@@ -8,3 +8,18 @@ func listingTasks<T>(
     defer { SyncInspector.listsTasks(false) }
     return try await body()
 }
+
+extension SyncSnapshot {
+    /// Whether the view has all. On a busy machine one leaves out what it has no time to read, and says so.
+    var isWhole: Bool { !isMissing && !isIncomplete && leftOutCount == 0 }
+
+    /// The first view that has all.
+    static func whole() async -> SyncSnapshot {
+        var view = SyncInspector.snapshot()
+        while !view.isWhole {
+            await Task.yield()
+            view = SyncInspector.snapshot()
+        }
+        return view
+    }
+}

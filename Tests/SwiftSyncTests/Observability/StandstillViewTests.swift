@@ -9,8 +9,7 @@ import Testing
 struct StandstillViewTests {
     typealias Object = SyncSnapshot.Object
 
-    /// The first view in which the object, or its absence, is as the predicate says. Others take views too, and then
-    /// one may be missing or have an object that it could not read.
+    /// The first view that has all, and in which the object, or its absence, is as the predicate says.
     @discardableResult
     private func seen(
         _ name: String, line: Int = #line, where isSo: (Object?) -> Bool
@@ -19,7 +18,7 @@ struct StandstillViewTests {
         await waitUntil("no view shows \(name) so, which line \(line) waits for") {
             let view = SyncInspector.snapshot()
             found = view.objects.first { $0.name == name }
-            return !view.isMissing && isSo(found)
+            return view.isWhole && isSo(found)
         }
         return found
     }
@@ -84,7 +83,7 @@ struct StandstillViewTests {
             @Sendable func note() {
                 waitUntil {
                     let view = SyncInspector.snapshot()
-                    guard !view.isMissing, let found = view.objects.first(where: { $0.name == "view: inside" }) else {
+                    guard view.isWhole, let found = view.objects.first(where: { $0.name == "view: inside" }) else {
                         return false
                     }
                     #expect(found.waiters.isEmpty)

@@ -12,14 +12,15 @@ struct SyncInspectorTests {
         snapshot.objects.first { $0.name == name }
     }
 
-    /// The first view in which the object looks as expected.
+    /// The first view that has all, and in which the object looks as expected.
     private func whenSeen(
         _ name: String, _ isExpected: (SyncSnapshot.Object) -> Bool
     ) async -> SyncSnapshot.Object? {
         var seen: SyncSnapshot.Object?
         await waitUntil("no view shows \(name) as it should be") {
-            seen = object(name)
-            return seen.map(isExpected) ?? false
+            let view = SyncInspector.snapshot()
+            seen = object(name, in: view)
+            return view.isWhole && seen.map(isExpected) ?? false
         }
         return seen
     }

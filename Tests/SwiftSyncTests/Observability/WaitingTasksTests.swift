@@ -10,13 +10,13 @@ struct WaitingTasksTests {
         SyncInspector.snapshot().objects.first { $0.name == name }
     }
 
-    /// The first complete view in which so many wait at the object. One that has taken too long leaves names out.
+    /// The first view that has all, and in which so many wait at the object.
     private func seen(_ name: String, waiting count: Int) async throws -> SyncSnapshot.Object {
         var seen: SyncSnapshot.Object?
         await waitUntil("no view shows \(count) tasks at \(name)") {
             let view = SyncInspector.snapshot()
             seen = view.objects.first { $0.name == name }
-            return seen?.waiters.count == count && !view.isIncomplete
+            return view.isWhole && seen?.waiters.count == count
         }
         return try #require(seen)
     }
