@@ -116,7 +116,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ) async throws(AsyncMutexError) {
         // Nobody else writes the address of this task, nor that of a task for which it runs a part.
         let holder = unsafe csk_sem_holder(address)
-        if holder == UInt64(task) || holder != 0 && ActingTask.isActing(for: UInt(holder)) { throw .wouldDeadlock }
+        if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
+            throw .wouldDeadlock
+        }
         let priority = priority ?? CommandPriority(Task.currentPriority)
         let status = await unsafe SemaphoreWait.acquire(
             1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline())

@@ -1,7 +1,8 @@
 import Synchronization
 
-/// A task-local value that marks a stretch of an ordered queue's work. The task of the work and its child tasks see it.
-/// It tells a task that is about to wait for a queue whether that queue waits for the task.
+/// A task-local value that marks a stretch of an ordered queue's work, or the part of a task that another task runs for
+/// it. The task of the work and its child tasks see it. It tells a task that is about to wait for a queue, or for what a
+/// task holds, whether that queue or task waits for it.
 ///
 /// Child tasks see the value at the address where their parent has bound it. A `Task { }` gets a copy of it, elsewhere
 /// in memory. The work need not wait for such a task, so only the bound value counts: `home` is the address of the
@@ -13,7 +14,8 @@ import Synchronization
 final class OrderedActivation: @unchecked Sendable {
     @TaskLocal private static var current: OrderedActivation?
 
-    private let queue: ObjectIdentifier
+    /// The address of the queue or task.
+    private let waiting: UInt
     /// The stretch of work that encloses this one, in the same task or in the task whose child it is. The enclosing one
     /// lasts longer.
     @safe private var outer: Unmanaged<OrderedActivation>?
@@ -21,7 +23,12 @@ final class OrderedActivation: @unchecked Sendable {
     private let home = Atomic<UInt>(0)
 
     init(for queue: AnyObject) {
-        self.queue = ObjectIdentifier(queue)
+        waiting = UInt(bitPattern: ObjectIdentifier(queue))
+    }
+
+    /// Marks what the calling task has another one run, for which it waits.
+    init() {
+        waiting = RuntimeFacts.addressOfTask()
     }
 
     /// Runs `body` as work of `queue`. (It returns no result: generic async code is slow, and takes much of the task's
@@ -34,10 +41,13 @@ final class OrderedActivation: @unchecked Sendable {
     }
 
     /// Runs `body` as work of this activation's queue. It may be called repeatedly, but for one piece of work at a
-    /// time.
+    /// time. A task that is not a child task says in what activation its starter waits.
     @inline(__always)
-    func run(isolation: isolated (any Actor)?, _ body: () async throws -> Void) async rethrows {
-        outer = unsafe Self.enclosing.map(Unmanaged.passUnretained)
+    func run(
+        inside enclosing: OrderedActivation? = enclosing, isolation: isolated (any Actor)?,
+        _ body: () async throws -> Void
+    ) async rethrows {
+        outer = unsafe enclosing.map(Unmanaged.passUnretained)
         try await Self.$current.withValue(self) {
             // What captures the isolation has it. The closure would leave the caller's actor otherwise.
             _ = isolation
@@ -49,17 +59,20 @@ final class OrderedActivation: @unchecked Sendable {
 
     /// Returns true if the calling task, or a task that waits for it as its parent, is work of `queue` that has not
     /// ended.
-    static func isInside(_ queue: AnyObject) -> Bool {
+    static func isInside(_ queue: AnyObject) -> Bool { isAwaited(by: UInt(bitPattern: ObjectIdentifier(queue))) }
+
+    /// Returns true if the queue or task at that address waits for the calling task, at first or second hand.
+    static func isAwaited(by address: UInt) -> Bool {
         var next = enclosing
         while let activation = next {
-            if activation.queue == ObjectIdentifier(queue) { return true }
+            if activation.waiting == address { return true }
             next = unsafe activation.outer?.takeUnretainedValue()
         }
         return false
     }
 
     /// The innermost activation that waits for the calling task.
-    private static var enclosing: OrderedActivation? {
+    static var enclosing: OrderedActivation? {
         guard let address = unsafe address,
             let activation = unsafe address.assumingMemoryBound(to: OrderedActivation?.self).pointee,
             activation.home.load(ordering: .relaxed) == UInt(bitPattern: address)

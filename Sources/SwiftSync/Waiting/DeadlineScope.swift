@@ -42,13 +42,11 @@ final class DeadlineScope: @unchecked Sendable {
 
     /// Runs `body` in a child task, where its caller runs.
     static func run(until deadline: Int64, isolation: isolated (any Actor)?, _ body: () async -> Void) async {
-        let scope = DeadlineScope(), parent = ActingTask()
+        let scope = DeadlineScope(), parent = OrderedActivation()
         // The caller waits until the child has ended, so at no time do both use what `body` captures.
         nonisolated(unsafe) let body = body
         async let part: Void = {
-            await ActingTask.$current.withValue(parent) {
-                await unsafe scope.run(until: deadline, isolation: isolation, body)
-            }
+            await parent.run(isolation: nil) { await unsafe scope.run(until: deadline, isolation: isolation, body) }
         }()
         await part
     }

@@ -20,8 +20,7 @@
 /// Inside, `Task.isCancelled` is false, handlers of cancellation are not called, and waits of any library begin. The
 /// deadline of `withDeadline` bounds waits inside too: clean up outside of it, or after the deadline each wait tries
 /// once. `operation` runs where the caller does, on its actor if there is one, in a task of its own for which the
-/// caller waits. So it costs what a `Task` does. It has the caller's task-local values and priority. Work of a
-/// ``FIFOQueue`` that waits for the queue inside is not told that it waits for itself, and never ends.
+/// caller waits. So it costs what a `Task` does. It has the caller's task-local values and priority.
 ///
 /// It has the name and the shape of the standard library's own (SE-0504). Where that exists, it is the one that is
 /// called.
@@ -39,15 +38,22 @@ public func withTaskCancellationShield<Value: ~Copyable, Failure: Error>(
 private enum Shield {
     /// Runs `body` in a task that nobody cancels, where its caller runs.
     static func run(isolation: isolated (any Actor)?, _ body: () async -> Void) async {
-        let parent = ActingTask()
+        let parent = OrderedActivation(), enclosing = OrderedActivation.enclosing
         await withoutActuallyEscaping(body) { body in
             _ = isolation
             // The caller waits until the task has ended, so at no time do both use what `body` captures.
             nonisolated(unsafe) let body = body
-            await Task {
-                await ActingTask.$current.withValue(parent) { await unsafe call(isolation: isolation, body) }
-            }.value
+            await Task { await unsafe call(parent, inside: enclosing, isolation: isolation, body) }.value
         }
+    }
+
+    @concurrent
+    private static func call(
+        _ parent: OrderedActivation, inside enclosing: OrderedActivation?, isolation: (any Actor)?,
+        _ body: () async -> Void
+    ) async {
+        nonisolated(unsafe) let body = body
+        await parent.run(inside: enclosing, isolation: nil) { await unsafe call(isolation: isolation, body) }
     }
 
     private static func call(isolation: isolated (any Actor)?, _ body: () async -> Void) async { await body() }

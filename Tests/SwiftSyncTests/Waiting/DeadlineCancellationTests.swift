@@ -1,3 +1,4 @@
+import CSyncKernel
 import Testing
 
 @testable import SwiftSync
@@ -38,25 +39,16 @@ struct DeadlineCancellationTests {
     }
 
     @Test
-    func handlersAreCalledAndMayBlockWithoutHoldingTimersUp() async {
-        let isBlocked = Flag(), mayEnd = Flag()
-        let other = Task.detached {
-            await waitUntil { isBlocked.isRaised }
-            // This deadline passes while the handler blocks.
-            await #expect(throws: CancellationError.self) {
-                try await withDeadline(in: .milliseconds(1)) { try await Task.sleep(for: .seconds(1000)) }
-            }
-            mayEnd.raise()
-        }
+    func handlersAreCalledAndNotByTheTimersThread() async {
+        let byTimers = Shared<Bool?>(nil)
         await withDeadline(in: .milliseconds(1)) {
             await withTaskCancellationHandler {
-                await waitUntil { mayEnd.isRaised }
+                await waitUntil { byTimers.value != nil }
             } onCancel: {
-                isBlocked.raise()
-                waitUntil { mayEnd.isRaised }
+                byTimers.access { $0 = csk_timer_is_current() }
             }
         }
-        await other.value
+        #expect(byTimers.value == false)
     }
 
     @Test
@@ -120,6 +112,21 @@ struct DeadlineCancellationTests {
                 try await withDeadline(in: .seconds(1000)) { try await queue.enqueueAndWait { () async throws in } }
             }
         }
+    }
+
+    @Test
+    func aTaskThatIsOnlyStartedInsideMayWaitForWhatItsStarterHolds() async throws {
+        let mutex = AsyncMutex(0)
+        let tasks = Shared<[Task<Void, any Error>]>([])
+        try await mutex.withLock { _ in
+            await withDeadline(in: .seconds(1000)) {
+                tasks.append(Task { try await mutex.withLock { $0 += 1 } })
+                await withTaskCancellationShield { tasks.append(Task { try await mutex.withLock { $0 += 1 } }) }
+                await waitUntil { mutex.waitingCount == 2 }
+            }
+        }
+        for task in tasks.value { try await task.value }
+        #expect(try await mutex.withLock { $0 } == 2)
     }
 
     @Test

@@ -70,6 +70,16 @@ struct TaskCancellationShieldTests {
         }
     }
 
+    @Test
+    func workThatWaitsForItsOwnQueueInsideIsTold() async throws {
+        let queue = FIFOQueue()
+        try await queue.enqueueAndWait { () async throws in
+            _ = await #expect(throws: OrderedQueueError.wouldDeadlock) {
+                try await withTaskCancellationShield { try await queue.enqueueAndWait { () async throws in } }
+            }
+        }
+    }
+
     @Test @MainActor
     func itsBodyRunsWhereItsCallerDoes() async {
         var steps = 0
