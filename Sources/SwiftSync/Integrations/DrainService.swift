@@ -29,14 +29,14 @@ public struct DrainService: Service {
         let giveUp: @Sendable () async -> Void
     }
 
-    private let timeout: TimeLimit
+    private let timeout: Duration
     private var steps: [Step] = []
 
     /// A service without anything to drain yet.
     ///
     /// - Parameter timeout: how long all of it may take together, from the begin of the shutdown on. Zero or less
     ///   gives up at once what has not ended. More than 292 years count as that.
-    public init(timeout: TimeLimit) {
+    public init(timeout: Duration) {
         self.timeout = min(max(timeout, .zero), .nanoseconds(Int64.max))
     }
 
