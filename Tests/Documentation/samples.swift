@@ -98,6 +98,17 @@ expect(count == .success(2))
 // MARK: ThreadLocalValue check
 expect(buffer?.count == 4096 && scratch.cachedValue() == nil)
 
+// MARK: TimeLimit check
+expect(size == 0 && found == .some(nil) && first == .some(nil))
+
+// MARK: TaskCancellationShield check
+let isClean = try await registry.withLock { $0.isEmpty }
+expect(isClean)
+
+// MARK: WithDeadline check
+let count = try await answer("a")
+expect(count == 1)
+
 // MARK: Snapshot check
 expect(page == "index" && routes.current.count == 2)
 
