@@ -39,7 +39,8 @@ TARGETS
 """
 TARGET = """\
         .executableTarget(
-            name: "NAME", dependencies: [.product(name: "SwiftSync", package: "SwiftSync")], swiftSettings: SETTINGS),"""
+            name: "NAME", dependencies: [.product(name: "SwiftSync", package: "SwiftSync")],
+            swiftSettings: SETTINGS),"""
 
 
 def write(path, text):
