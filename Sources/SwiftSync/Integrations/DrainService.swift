@@ -1,5 +1,6 @@
 #if ServiceLifecycle
 
+import CSyncKernel
 public import ServiceLifecycle
 
 /// Ends queues and pools when a `ServiceGroup` shuts down gracefully: one after the other, by one deadline.
@@ -29,15 +30,15 @@ public struct DrainService: Service {
         let giveUp: @Sendable () async -> Void
     }
 
-    private let timeout: Duration
+    private let timeout: TimeLimit
     private var steps: [Step] = []
 
     /// A service without anything to drain yet.
     ///
     /// - Parameter timeout: how long all of it may take together, from the begin of the shutdown on. Zero or less
-    ///   gives up at once what has not ended. More than 292 years count as that.
-    public init(timeout: Duration) {
-        self.timeout = min(max(timeout, .zero), .nanoseconds(Int64.max))
+    ///   gives up at once what has not ended. More than 292 years, and ``TimeLimit/never``, count as that.
+    public init(timeout: TimeLimit) {
+        self.timeout = timeout
     }
 
     /// Adds a work queue, serial or concurrent. Late works that have not begun are dropped.
@@ -117,6 +118,13 @@ public struct DrainService: Service {
         }
     }
 
+    /// The instant at which a shutdown that begins now is late. An instant has no room for every span.
+    private func deadline() -> ContinuousClock.Instant {
+        // In this order, so that the instant is never early.
+        let now = csk_now(), rest = max(timeout.deadline() - now, 0)
+        return .now + .nanoseconds(rest)
+    }
+
     /// Suspends the task until the group shuts down, then ends what was added, in that order.
     ///
     /// - Throws: ``DrainServiceError/timedOut(_:)``; `CancellationError` if the task is cancelled, before or during
@@ -125,7 +133,7 @@ public struct DrainService: Service {
         var ended = 0, late: [String] = []
         do {
             try await gracefulShutdown()
-            let deadline = ContinuousClock.now + timeout
+            let deadline = deadline()
             for step in steps {
                 if try await !step.drain(deadline) {
                     late.append(step.name)

@@ -71,7 +71,7 @@ struct DrainServiceTests {
         #expect(await counter.count == 10)
     }
 
-    @Test func lateWorksAreNamedAndThoseThatHaveNotBegunAreDropped() async {
+    @Test func lateWorksAreNamedAndThoseThatHaveNotBegunAreDropped() async throws {
         let late = WorkQueue(label: "late"), inTime = WorkQueue(label: "in time"), begun = DispatchSemaphore(value: 0)
         let end = DispatchSemaphore(value: 0), dropped = Mutex(true)
         late.async {
@@ -88,7 +88,7 @@ struct DrainServiceTests {
         let error = await shutDown(DrainService(timeout: .milliseconds(10)).draining(late).draining(inTime))
         #expect(error as? DrainServiceError == .timedOut(["late"]))
         end.signal()
-        await late.drain()
+        try await late.drain()
         #expect(dropped.withLock { $0 })
     }
 
@@ -126,8 +126,11 @@ struct DrainServiceTests {
     }
 
     /// The deadline is an instant, which has no room for every span.
-    @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .seconds(400 * 365 * 86400)])
-    func aTimeoutOfAgesIsLong(timeout: Duration) async throws {
+    @Test(
+        arguments: [
+            TimeLimit.seconds(Int64.max), .after(Duration(attoseconds: .max)), .seconds(400 * 365 * 86400), .never,
+        ])
+    func aTimeoutOfAgesIsLong(timeout: TimeLimit) async throws {
         let queue = WorkQueue(label: "jobs"), pool = ResourcePool<Int>(maximum: 1, name: "connections", make: { 1 })
         let instants = Mutex<[ContinuousClock.Instant]>([])
         let error = await shutDown(
@@ -140,8 +143,11 @@ struct DrainServiceTests {
         #expect(told - .now > .seconds(290 * 365 * 86400))
     }
 
-    @Test(arguments: [Duration.seconds(Int64.min), Duration(attoseconds: .min), .seconds(-1)])
-    func aNegativeTimeoutGivesUpAtOnce(timeout: Duration) async {
+    @Test(
+        arguments: [
+            TimeLimit.seconds(Int64.min), .after(Duration(attoseconds: .min)), .seconds(-1), .until(.now - .seconds(1)),
+        ])
+    func aNegativeTimeoutGivesUpAtOnce(timeout: TimeLimit) async throws {
         let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0), ran = Mutex(false)
         let begun = AsyncStream.makeStream(of: Void.self)
         queue.async {
@@ -153,11 +159,11 @@ struct DrainServiceTests {
         let error = await shutDown(DrainService(timeout: timeout).draining(queue))
         #expect(error as? DrainServiceError == .timedOut(["jobs"]))
         end.signal()
-        await queue.drain()
+        try await queue.drain()
         #expect(!ran.withLock { $0 })
     }
 
-    @Test func aCancelledServiceGivesEverythingUp() async {
+    @Test func aCancelledServiceGivesEverythingUp() async throws {
         let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0)
         let begun = AsyncStream.makeStream(of: Void.self)
         let ran = Mutex(false)
@@ -172,12 +178,12 @@ struct DrainServiceTests {
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         end.signal()
-        await queue.drain()
+        try await queue.drain()
         #expect(!ran.withLock { $0 })
     }
 
     /// The shutdown has begun, and the task is cancelled while a queue is drained.
-    @Test func aServiceThatIsCancelledWhileItDrainsGivesTheRestUp() async {
+    @Test func aServiceThatIsCancelledWhileItDrainsGivesTheRestUp() async throws {
         let first = WorkQueue(label: "first"), second = WorkQueue(label: "second"), end = DispatchSemaphore(value: 0)
         let begun = AsyncStream.makeStream(of: Void.self), ran = Mutex(0)
         second.suspend()
@@ -197,8 +203,8 @@ struct DrainServiceTests {
         task.cancel()
         await #expect(throws: (any Error).self) { try await task.value }
         end.signal()
-        await first.drain()
-        await second.drain()
+        try await first.drain()
+        try await second.drain()
         #expect(ran.withLock { $0 } == 0)
     }
 }

@@ -22,7 +22,7 @@ struct MetricsTests {
         }
         var counted: [SyncMetrics.Spans] = []
         for wanted in [[1], [1, 1]] as [[Int64]] {
-            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
             publisher.publish()
             #expect(try timedOut() == wanted)
             counted.append(try #require(SyncMetrics.current().waits.first { $0.name == "published" }).spans)
@@ -47,7 +47,7 @@ struct MetricsTests {
         try await run(SyncMetricsPublisher(factory: backend, interval: .seconds(3600))) {
             // It publishes at once.
             while backend.counters.isEmpty { sched_yield() }
-            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.wait(timeout: .milliseconds(1)) }
+            #expect(throws: PrioritySemaphoreError.timedOut) { try semaphore.blockingWait(timeout: .milliseconds(1)) }
         }
         let dimensions = [("kind", "semaphore"), ("name", name), ("outcome", "timed_out")]
         return try backend.expectCounter("swiftsync_waits", dimensions).values
@@ -81,7 +81,7 @@ struct MetricsTests {
         let queue = WorkQueue(name: "timed works")
         // One in 1024 is timed: that none of so many is has a probability of three in a billion.
         for _ in 0..<20_000 { queue.async {} }
-        queue.drain()
+        queue.blockingDrain()
         publisher.publish()
         let works = try #require(SyncMetrics.current().works.first { $0.name == "timed works" })
         let dimensions = [("name", "timed works")]
@@ -108,7 +108,7 @@ struct MetricsTests {
         let semaphore = PrioritySemaphore(value: 0, name: "published at once")
         DispatchQueue.concurrentPerform(iterations: 4) { _ in
             for _ in 1...250 {
-                try? semaphore.wait(timeout: .microseconds(20))
+                try? semaphore.blockingWait(timeout: .microseconds(20))
                 publisher.publish()
             }
         }
@@ -121,7 +121,7 @@ struct MetricsTests {
     }
 
     private static func waitInVain(for semaphore: PrioritySemaphore, _ times: Int) {
-        for _ in 0..<times { try? semaphore.wait(timeout: .milliseconds(1)) }
+        for _ in 0..<times { try? semaphore.blockingWait(timeout: .milliseconds(1)) }
     }
 
     /// In the child nothing has been counted, and what comes there is passed on. Numbers that go back would be less
