@@ -7,7 +7,7 @@ import SwiftSync
 /// To be run with libfaketime: the program steps its own clock by the file that `FAKETIME_TIMESTAMP_FILE` names.
 enum ClockFaults {
     /// Time to set the clock while all wait; and what a busy machine may need, far less than the step.
-    private static let span = Duration.seconds(1)
+    private static let span = Duration.seconds(1), limit = TimeLimit.after(span)
     private static let latest = Duration.seconds(31)
 
     /// A wait, and whether it timed out.
@@ -37,27 +37,29 @@ enum ClockFaults {
         hold { inside in section.execute(inside) }
         hold { inside in value.wait.lowestPriority.set { _ in inside() } }
         return [
-            TimedWait(name: "PriorityMutex") { mutex.withLock(priority: .normal, timeout: span) { _ in } == nil },
+            TimedWait(name: "PriorityMutex") { mutex.withLock(priority: .normal, timeout: limit) { _ in } == nil },
             TimedWait(name: "CriticalSection.execute") { !section.execute(timeout: span) {} },
             TimedWait(name: "executeWithTimeout") { !section.executeWithTimeout(1) {} },
-            TimedWait(name: "wait(timeout:)") { value.wait(timeout: span).lowestPriority.get() == .failure(.timedOut) },
+            TimedWait(name: "wait(timeout:)") {
+                value.wait(timeout: limit).lowestPriority.get() == .failure(.timedOut)
+            },
             TimedWait(name: "async") {
                 let results = BlockingPriorityQueue<Result<Int, QueueSafeValueError>>()
-                value.async(performIn: .global(), timeout: span).lowestPriority.get { results.push($0) }
+                value.async(performIn: .global(), timeout: limit).lowestPriority.get { results.push($0) }
                 return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "suspending") {
                 let results = BlockingPriorityQueue<Result<Int, QueueSafeValueError>>()
-                Task.detached { results.tryPush(await value.suspending(timeout: span).get()) }
+                Task.detached { results.tryPush(await value.suspending(timeout: limit).get()) }
                 return results.pop() == .failure(.timedOut)
             },
             TimedWait(name: "pop(timeout:)") {
-                do throws(BlockingPriorityQueueError) { return try empty.pop(timeout: span) == nil } catch {
+                do throws(BlockingPriorityQueueError) { return try empty.pop(timeout: limit) == nil } catch {
                     return error == .timedOut
                 }
             },
             TimedWait(name: "push(timeout:)") {
-                do throws(BlockingPriorityQueueError) { try full.push(2, timeout: span) } catch {
+                do throws(BlockingPriorityQueueError) { try full.push(2, timeout: limit) } catch {
                     return error == .timedOut
                 }
                 return false

@@ -9,7 +9,7 @@ enum ThreadFaults {
             await aTimedWaitSaysSo()
             try ended.signal()
         }
-        try! ended.wait()
+        try! ended.blockingWait()
     }
 
     private static func aTimedWaitSaysSo() async {
