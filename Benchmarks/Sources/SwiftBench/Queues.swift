@@ -151,7 +151,7 @@ struct Queues {
                                 Self.ran &+= 1
                             }
                         }
-                        queue.drain()
+                        queue.blockingDrain()
                     }
                 ),
             ])
@@ -182,7 +182,7 @@ struct Queues {
                     "NIOThreadPool",
                     loop({ work in threads.submit { _ in work() } }, { Self.meet(threads, width) })
                 ),
-                ("ConcurrentWorkQueue", loop({ queue.async($0) }, { queue.drain() })),
+                ("ConcurrentWorkQueue", loop({ queue.async($0) }, { queue.blockingDrain() })),
             ])
     }
 
@@ -243,7 +243,7 @@ struct Queues {
                 done.signal()
             }
             done.wait()
-            queue.drain()
+            queue.blockingDrain()
             return Double(ran.number - Int(begin))
         }
     }
@@ -264,7 +264,7 @@ struct Queues {
                     all.wait()
                 }
             }
-            for queue in queues { queue.drain() }
+            for queue in queues { queue.blockingDrain() }
             return Double(bench_now_ns() - begin)
         }
     }

@@ -16,8 +16,8 @@ private final class PriorityPermits: PermitSubject {
     static let name = "PrioritySemaphore"
     private let semaphore: PrioritySemaphore
     init(permits: Int) { semaphore = PrioritySemaphore(value: permits) }
-    @inline(__always) func wait() { try? semaphore.wait() }
-    @inline(__always) func waitUrgently() { try? semaphore.wait(priority: .high) }
+    @inline(__always) func wait() { try? semaphore.blockingWait() }
+    @inline(__always) func waitUrgently() { try? semaphore.blockingWait(priority: .high) }
     @inline(__always) func signal() { try? semaphore.signal() }
 }
 

@@ -7,30 +7,30 @@ final class HeldPermit: Held, @unchecked Sendable {
     private static let shared = PrioritySemaphore(value: 1)
 
     @inline(never) func ofConstant() {
-        try? constant.wait()
+        try? constant.blockingWait()
         try? constant.signal()
     }
     @inline(never) func ofVariable() {
-        try? variable.wait()
+        try? variable.blockingWait()
         try? variable.signal()
     }
     @inline(never) func ofElement(_ index: Int) {
-        try? elements[index].wait()
+        try? elements[index].blockingWait()
         try? elements[index].signal()
     }
     @inline(never) static func ofStatic() {
-        try? shared.wait()
+        try? shared.blockingWait()
         try? shared.signal()
     }
     @inline(never) func capturing() -> @Sendable () -> Void {
         let value = constant
         return {
-            try? value.wait()
+            try? value.blockingWait()
             try? value.signal()
         }
     }
     func call() {
-        try? constant.wait()
+        try? constant.blockingWait()
         try? constant.signal()
     }
     func exchange() { variable = PrioritySemaphore(value: 1) }
@@ -40,7 +40,7 @@ final class HeldPermit: Held, @unchecked Sendable {
         private let value = PrioritySemaphore(value: 1)
         nonisolated var unownedExecutor: UnownedSerialExecutor { OnTheSpot.shared.asUnownedSerialExecutor() }
         @inline(never) func call() {
-            try? value.wait()
+            try? value.blockingWait()
             try? value.signal()
         }
     }
@@ -52,21 +52,21 @@ final class HeldPermitScope: Held, @unchecked Sendable {
     private let elements = [PrioritySemaphore(value: 1), PrioritySemaphore(value: 1)]
     private static let shared = PrioritySemaphore(value: 1)
 
-    @inline(never) func ofConstant() { try? constant.withPermit {} }
-    @inline(never) func ofVariable() { try? variable.withPermit {} }
-    @inline(never) func ofElement(_ index: Int) { try? elements[index].withPermit {} }
-    @inline(never) static func ofStatic() { try? shared.withPermit {} }
+    @inline(never) func ofConstant() { try? constant.blockingWithPermit {} }
+    @inline(never) func ofVariable() { try? variable.blockingWithPermit {} }
+    @inline(never) func ofElement(_ index: Int) { try? elements[index].blockingWithPermit {} }
+    @inline(never) static func ofStatic() { try? shared.blockingWithPermit {} }
     @inline(never) func capturing() -> @Sendable () -> Void {
         let value = constant
-        return { try? value.withPermit {} }
+        return { try? value.blockingWithPermit {} }
     }
-    func call() { try? constant.withPermit {} }
+    func call() { try? constant.blockingWithPermit {} }
     func exchange() { variable = PrioritySemaphore(value: 1) }
 
     actor ByActor: HeldByActor {
         private let other = 0
         private let value = PrioritySemaphore(value: 1)
         nonisolated var unownedExecutor: UnownedSerialExecutor { OnTheSpot.shared.asUnownedSerialExecutor() }
-        @inline(never) func call() { try? value.withPermit {} }
+        @inline(never) func call() { try? value.blockingWithPermit {} }
     }
 }
