@@ -22,8 +22,8 @@ extension Operation {
     static var semaphores: [Operation] {
         let permits = PrioritySemaphore(value: 4), none = PrioritySemaphore(value: 0)
         return [
-            of("PrioritySemaphore.wait(permits:priority:timeout:), signal") {
-                try? permits.wait(permits: 2, priority: .high, timeout: .seconds(1))
+            of("PrioritySemaphore.blockingWait(permits:priority:timeout:), signal") {
+                try? permits.blockingWait(permits: 2, priority: .high, timeout: .seconds(1))
                 try? permits.signal(2)
             },
             of("PrioritySemaphore.tryWait, signal") {
@@ -40,7 +40,7 @@ extension Operation {
         func goOn(_ queue: WorkQueue) -> () -> Void {
             {
                 queue.resume()
-                queue.drain()
+                queue.blockingDrain()
             }
         }
         return [

@@ -32,7 +32,7 @@ let visits = PriorityMutex(0)
     count()
 }
 @inline(never) func placeOfSemaphore() {
-    do { try semaphore.withPermit { hold() } } catch { fatalError("\(error)") }
+    do { try semaphore.blockingWithPermit { hold() } } catch { fatalError("\(error)") }
     count()
 }
 @inline(never) func placeOfWriter() {
