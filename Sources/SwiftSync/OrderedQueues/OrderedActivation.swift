@@ -1,8 +1,8 @@
 import Synchronization
 
 /// A task-local value that marks a stretch of an ordered queue's work, or the part of a task that another task runs for
-/// it. The task of the work and its child tasks see it. It tells a task that is about to wait for a queue, or for what a
-/// task holds, whether that queue or task waits for it.
+/// it. The task of the work and its child tasks see it. It tells a task that is about to wait for a queue, or for what
+/// a task holds, whether that queue or task waits for it.
 ///
 /// Child tasks see the value at the address where their parent has bound it. A `Task { }` gets a copy of it, elsewhere
 /// in memory. The work need not wait for such a task, so only the bound value counts: `home` is the address of the
