@@ -47,9 +47,12 @@ extension ReadWriteCoordinator {
         func run<R: Sendable>(
             write: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            let section = SuspendedSection(box, write: write, deadline: limit.deadline())
+            let deadline = limit.deadline()
+            let section = SuspendedSection(box, write: write, deadline: deadline)
             var result: Result<R, any Error>?
-            let status = await section.run(isCancellable: true) { result = Result(catching: body) }
+            // Who only tries does so in a task that is cancelled because its deadline has passed, too.
+            let isCancellable = deadline != Deadline.passed || Task.isCancelledByOthers
+            let status = await section.run(isCancellable: isCancellable) { result = Result(catching: body) }
             if let result { return try result.get() }
             throw ReadWriteError(status: status)
         }

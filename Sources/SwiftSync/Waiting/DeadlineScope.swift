@@ -22,7 +22,7 @@ final class DeadlineScope: @unchecked Sendable {
     @safe private struct Memory {
         @safe var timer = unsafe csk_timer_t()
         /// By which the worker is called.
-        @safe var item = unsafe csk_pool_item_t(next: nil, function: nil, level: UInt32(CSK_POOL_URGENT), since_ms: 0)
+        @safe var item = unsafe csk_pool_item_t()
         /// Held for whoever is called.
         @safe var scope: Unmanaged<DeadlineScope>?
     }
@@ -83,7 +83,8 @@ final class DeadlineScope: @unchecked Sendable {
     }
 
     private static let passed: csk_timer_function_t = { _, context in
-        let item = unsafe context!.assumingMemoryBound(to: Memory.self).pointer(to: \.item)
+        let item = unsafe context!.assumingMemoryBound(to: Memory.self).pointer(to: \.item)!
+        unsafe item.pointee.level = UInt32(CSK_POOL_URGENT)
         if unsafe csk_pool_post(item, cancel) != 0 { unsafe cancel(item) }
     }
 

@@ -114,6 +114,8 @@ class TaskWait: @unchecked Sendable {
         if let outcome { return Deadline.outcome(outcome) }
         let timer = deadline == Deadline.never ? nil : TaskWaitTimer()
         defer { timer?.stop() }
+        // Who only tries does so in a task that is cancelled because its deadline has passed, too.
+        let isCancellable = isCancellable && (deadline != Deadline.passed || Task.isCancelledByOthers)
         if !isCancellable { return await suspend(timer, deadline, object, isolation, register) }
         return await withTaskCancellationHandler {
             await suspend(timer, deadline, object, isolation, register)

@@ -86,10 +86,13 @@ struct DeadlineCancellationTests {
 
     @Test
     func onceItHasPassedACancelledBodyStillTriesOnce() async throws {
-        let free = AsyncMutex(1), taken = PrioritySemaphore(value: 0)
+        let free = AsyncMutex(1), taken = PrioritySemaphore(value: 0), coordinator = ReadWriteCoordinator()
+        let bounded = WorkQueue(capacity: 1, whenFull: .wait)
         try await withDeadline(in: .zero) { () async throws in
             #expect(Task.isCancelled)
             #expect(try await free.withLock { $0 } == 1)
+            #expect(try await coordinator.suspending.write { 2 } == 2)
+            try await bounded.asyncWaitingForRoom {}
             await #expect(throws: PrioritySemaphoreError.timedOut) { try await taken.wait() }
         }
     }
