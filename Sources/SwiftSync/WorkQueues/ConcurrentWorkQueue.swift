@@ -153,7 +153,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
-    /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(timeout:priority:_:)`` can.
+    /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(priority:timeout:_:)`` can.
     @discardableResult
     public func sync<R>(flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: () throws -> R) throws -> R {
         try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
@@ -168,7 +168,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
     }
 
-    /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(timeout:priority:_:)`` can.
+    /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(priority:timeout:_:)`` can.
     @discardableResult
     public func run<T: Sendable>(
         flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
