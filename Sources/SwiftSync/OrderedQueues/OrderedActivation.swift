@@ -16,6 +16,8 @@ final class OrderedActivation: @unchecked Sendable {
 
     /// The address of the queue or task.
     private let waiting: UInt
+    private let cancelledAt: Int64
+    private let isShielded: Bool
     /// The stretch of work that encloses this one, in the same task or in the task whose child it is. The enclosing one
     /// lasts longer.
     @safe private var outer: Unmanaged<OrderedActivation>?
@@ -24,11 +26,17 @@ final class OrderedActivation: @unchecked Sendable {
 
     init(for queue: AnyObject) {
         waiting = UInt(bitPattern: ObjectIdentifier(queue))
+        cancelledAt = Deadline.never
+        isShielded = false
     }
 
     /// Marks what the calling task has another one run, for which it waits.
-    init() {
+    ///
+    /// - Parameter deadline: when that is cancelled. Nil: it is shielded from all cancellation.
+    init(cancelledAt deadline: Int64?) {
         waiting = RuntimeFacts.addressOfTask()
+        cancelledAt = deadline ?? Deadline.never
+        isShielded = deadline == nil
     }
 
     /// Runs `body` as work of `queue`. (It returns no result: generic async code is slow, and takes much of the task's
@@ -66,6 +74,16 @@ final class OrderedActivation: @unchecked Sendable {
         var next = enclosing
         while let activation = next {
             if activation.waiting == address { return true }
+            next = unsafe activation.outer?.takeUnretainedValue()
+        }
+        return false
+    }
+
+    /// Returns true if the deadline of a part of a task that encloses the calling task cancels it at that time or before.
+    static func isCancelled(at deadline: Int64) -> Bool {
+        var next = enclosing
+        while let activation = next, !activation.isShielded {
+            if activation.cancelledAt <= deadline { return true }
             next = unsafe activation.outer?.takeUnretainedValue()
         }
         return false

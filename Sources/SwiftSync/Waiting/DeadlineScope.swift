@@ -29,7 +29,7 @@ final class DeadlineScope: @unchecked Sendable {
 
     private let state = Atomic(State.runs)
     @safe private let memory: UnsafeMutablePointer<Memory>
-    /// Written before the timer starts.
+    /// Written before the timer starts. Whoever decides the word clears it.
     @safe private var task: UnsafeCurrentTask?
     private let cancelled = TaskWait()
 
@@ -42,7 +42,7 @@ final class DeadlineScope: @unchecked Sendable {
 
     /// Runs `body` in a child task, where its caller runs.
     static func run(until deadline: Int64, isolation: isolated (any Actor)?, _ body: () async -> Void) async {
-        let scope = DeadlineScope(), parent = OrderedActivation()
+        let scope = DeadlineScope(), parent = OrderedActivation(cancelledAt: deadline)
         // The caller waits until the child has ended, so at no time do both use what `body` captures.
         nonisolated(unsafe) let body = body
         async let part: Void = {
@@ -72,14 +72,17 @@ final class DeadlineScope: @unchecked Sendable {
     }
 
     private func end(_ isTimed: Bool) async {
-        if !isTimed { return }
-        if unsafe csk_timer_cancel(memory.pointer(to: \.timer)) == 0 {
-            return unsafe Unmanaged.passUnretained(self).release()
+        if isTimed {
+            if unsafe csk_timer_cancel(memory.pointer(to: \.timer)) == 0 {
+                unsafe Unmanaged.passUnretained(self).release()
+            } else if !state.compareExchange(
+                expected: .runs, desired: .ended, ordering: .acquiringAndReleasing
+            ).exchanged {
+                _ = await cancelled.wait(isCancellable: false)
+                return
+            }
         }
-        if state.compareExchange(expected: .runs, desired: .ended, ordering: .acquiringAndReleasing).exchanged {
-            return
-        }
-        _ = await cancelled.wait(isCancellable: false)
+        forgetTask()
     }
 
     private static let passed: csk_timer_function_t = { _, context in
@@ -97,7 +100,19 @@ final class DeadlineScope: @unchecked Sendable {
     private func cancelTask() {
         guard state.compareExchange(expected: .runs, desired: .cancels, ordering: .acquiringAndReleasing).exchanged
         else { return }
-        unsafe task!.cancel()
+        cancelAndForgetTask()
         cancelled.resolve(0)
     }
+
+    // The task's memory may be its parent's, who uses it again once the task has ended. So the reference to it is gone
+    // before that, and not with this object. These are calls, so that no copy of it lasts longer.
+
+    @inline(never)
+    private func cancelAndForgetTask() {
+        unsafe task!.cancel()
+        task = nil
+    }
+
+    @inline(never)
+    private func forgetTask() { task = nil }
 }

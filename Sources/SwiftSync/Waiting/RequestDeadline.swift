@@ -18,8 +18,10 @@ enum RequestDeadline {
     static func within<R: ~Copyable, Failure: Error>(
         _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
     ) async throws(Failure) -> R {
-        // The scope of a nearer one cancels this part too.
-        if deadline >= nearest { return try await body() }
+        // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one has
+        // its deadline, and nobody who cancels it.
+        let deadline = min(deadline, nearest)
+        if OrderedActivation.isCancelled(at: deadline) { return try await body() }
         var result: Result<R, Failure>?
         await $nearest.withValue(
             deadline,

@@ -20,7 +20,7 @@
 /// Inside, `Task.isCancelled` is false, handlers of cancellation are not called, and waits of any library begin. The
 /// deadline of `withDeadline` bounds waits inside too: clean up outside of it, or after the deadline each wait tries
 /// once. `operation` runs where the caller does, on its actor if there is one, in a task of its own for which the
-/// caller waits. So it costs what a `Task` does. It has the caller's task-local values and priority.
+/// caller waits; a preferred task executor is not that task's. So it costs what a `Task` does. It has the caller's task-local values and priority.
 ///
 /// It has the name and the shape of the standard library's own (SE-0504). Where that exists, it is the one that is
 /// called.
@@ -38,7 +38,7 @@ public func withTaskCancellationShield<Value: ~Copyable, Failure: Error>(
 private enum Shield {
     /// Runs `body` in a task that nobody cancels, where its caller runs.
     static func run(isolation: isolated (any Actor)?, _ body: () async -> Void) async {
-        let parent = OrderedActivation(), enclosing = OrderedActivation.enclosing
+        let parent = OrderedActivation(cancelledAt: nil), enclosing = OrderedActivation.enclosing
         await withoutActuallyEscaping(body) { body in
             _ = isolation
             // The caller waits until the task has ended, so at no time do both use what `body` captures.

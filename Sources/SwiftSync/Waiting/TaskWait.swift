@@ -102,7 +102,7 @@ class TaskWait: @unchecked Sendable {
     /// Does the same for one more wait of an object whose last wait was resolved. If a cause came meanwhile, it is the
     /// outcome.
     final func waitAgain(isolation: isolated (any Actor)? = #isolation, register: () -> Int32) async -> Int32 {
-        if let cause = step({ $0.beginAgain() }) { return cause }
+        if let cause = step({ $0.beginAgain() }) { return Deadline.outcome(cause) }
         return await wait(isolation: isolation, register: register)
     }
 

@@ -71,23 +71,20 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
 ///
 /// It bounds waits as the form that is awaited does, and ends nothing else. It never blocks by itself, and costs no
 /// allocation.
-@_disfavoredOverload
-public func withDeadline<Return>(
+public func blockingWithDeadline<Return>(
     _ expiration: ContinuousClock.Instant, body: () throws -> Return
 ) rethrows -> Return {
     try RequestDeadline.within(Deadline.at(expiration), body)
 }
 
 /// Does the same for an instant of the clock that the kernel uses, which is exact: `clock: .suspending`.
-@_disfavoredOverload
-public func withDeadline<Return>(
+public func blockingWithDeadline<Return>(
     _ expiration: SuspendingClock.Instant, clock: SuspendingClock, body: () throws -> Return
 ) rethrows -> Return {
     try RequestDeadline.within(Deadline.at(expiration), body)
 }
 
 /// Does the same for a time from now on.
-@_disfavoredOverload
-public func withDeadline<Return>(in timeout: Duration, body: () throws -> Return) rethrows -> Return {
+public func blockingWithDeadline<Return>(in timeout: Duration, body: () throws -> Return) rethrows -> Return {
     try RequestDeadline.within(Deadline.after(timeout), body)
 }

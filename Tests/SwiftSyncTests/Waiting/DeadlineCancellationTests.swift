@@ -33,9 +33,9 @@ struct DeadlineCancellationTests {
 
     @Test
     func aDeadlineThatHasPassedCancelsAtOnce() async {
-        #expect(await withDeadline(.now - .seconds(1)) { () async in Task.isCancelled })
-        #expect(await withDeadline(in: .zero) { () async in Task.isCancelled })
-        #expect(await !withDeadline(.now + .seconds(1000)) { () async in Task.isCancelled })
+        #expect(await withDeadline(.now - .seconds(1)) { Task.isCancelled })
+        #expect(await withDeadline(in: .zero) { Task.isCancelled })
+        #expect(await !withDeadline(.now + .seconds(1000)) { Task.isCancelled })
     }
 
     @Test
@@ -65,8 +65,48 @@ struct DeadlineCancellationTests {
         }
         // The part around the inner one goes on.
         await withDeadline(far) {
-            #expect(await withDeadline(in: .zero) { () async in Task.isCancelled })
+            #expect(await withDeadline(in: .zero) { Task.isCancelled })
             #expect(!Task.isCancelled)
+        }
+    }
+
+    @Test
+    func aTaskThatIsStartedInsideHasADeadlineOfItsOwnThatCancels() async {
+        await withDeadline(in: .milliseconds(1)) {
+            let started = Task {
+                try await withDeadline(in: .seconds(1000)) { try await Task.sleep(for: .seconds(1000)) }
+            }
+            await #expect(throws: CancellationError.self) { try await started.value }
+        }
+        await #expect(throws: CancellationError.self) {
+            try await withDeadline(in: .seconds(1000)) {
+                try await withTaskCancellationShield {
+                    try await withDeadline(in: .milliseconds(1)) { try await Task.sleep(for: .seconds(1000)) }
+                }
+            }
+        }
+        await #expect(throws: CancellationError.self) {
+            try await withDeadline(in: .milliseconds(1)) {
+                try await withTaskCancellationShield {
+                    try await withDeadline(in: .seconds(1000)) { try await Task.sleep(for: .seconds(1000)) }
+                }
+            }
+        }
+    }
+
+    @Test
+    func bodiesThatEndJustAfterTheirDeadlinesLeaveOthersMemoryAlone() async {
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<16 {
+                group.addTask {
+                    for round in 0..<200 {
+                        let deadline = ContinuousClock.now + .microseconds(20 + (round * 13 + index) % 200)
+                        await withDeadline(deadline) {
+                            while ContinuousClock.now < deadline + .microseconds(30) { await Task.yield() }
+                        }
+                    }
+                }
+            }
         }
     }
 

@@ -72,16 +72,16 @@ struct WithDeadlineTests {
         let ofFar = Deadline.at(far)
         func isFar() -> Bool { abs(RequestDeadline.nearest - ofFar) < 1_000_000_000 }
         #expect(RequestDeadline.nearest == Deadline.never)
-        withDeadline(far) {
+        blockingWithDeadline(far) {
             #expect(isFar())
-            withDeadline(farther) { #expect(isFar()) }
-            withDeadline(exact, clock: .suspending) { #expect(isFar()) }
-            withDeadline(Self.past) { #expect(RequestDeadline.nearest == Deadline.passed) }
+            blockingWithDeadline(farther) { #expect(isFar()) }
+            blockingWithDeadline(exact, clock: .suspending) { #expect(isFar()) }
+            blockingWithDeadline(Self.past) { #expect(RequestDeadline.nearest == Deadline.passed) }
             #expect(isFar())
         }
-        withDeadline(exact, clock: .suspending) {
+        blockingWithDeadline(exact, clock: .suspending) {
             #expect(RequestDeadline.nearest == Deadline.nanoseconds(in: RuntimeFacts.time(of: exact)))
-            withDeadline(far) { #expect(isFar()) }
+            blockingWithDeadline(far) { #expect(isFar()) }
         }
         await withDeadline(far) {
             await Task.yield()
@@ -150,7 +150,7 @@ struct WithDeadlineTests {
         for (name, call) in blocking {
             threads.append(
                 Thread {
-                    withDeadline(Self.past) { call() }
+                    blockingWithDeadline(Self.past) { call() }
                     done.append(name)
                 })
         }
@@ -187,7 +187,7 @@ struct WithDeadlineTests {
     func enqueuedWorkIsNotBoundedByTheDeadlineOfWhoEnqueuesIt() async throws {
         let fifo = FIFOQueue(), work = WorkQueue(label: "enqueued"), semaphore = PrioritySemaphore(value: 0)
         let coordinator = ReadWriteCoordinator(), taken = Shared([String]())
-        withDeadline(Self.past) {
+        blockingWithDeadline(Self.past) {
             fifo.enqueue {
                 try? await semaphore.wait()
                 taken.append("FIFOQueue")
@@ -277,7 +277,7 @@ struct WithDeadlineTests {
     func itReturnsAndThrowsWhatItsBodyDoes() async throws {
         let far = ContinuousClock.now + Duration.seconds(1000), exact = SuspendingClock.now + Duration.seconds(1000)
         func fails() throws -> Int { throw Failure.expected }
-        #expect(withDeadline(far) { 1 } == 1)
+        #expect(blockingWithDeadline(far) { 1 } == 1)
         #expect(
             await withDeadline(far) {
                 await Task.yield(); return 2
@@ -286,8 +286,8 @@ struct WithDeadlineTests {
             await withDeadline(exact, clock: .suspending) {
                 await Task.yield(); return 3
             } == 3)
-        #expect(throws: Failure.expected) { try withDeadline(far) { try fails() } }
-        #expect(throws: Failure.expected) { try withDeadline(exact, clock: .suspending) { try fails() } }
+        #expect(throws: Failure.expected) { try blockingWithDeadline(far) { try fails() } }
+        #expect(throws: Failure.expected) { try blockingWithDeadline(exact, clock: .suspending) { try fails() } }
         await #expect(throws: Failure.expected) {
             try await withDeadline(far) {
                 await Task.yield()
