@@ -79,7 +79,8 @@ final class OrderedActivation: @unchecked Sendable {
         return false
     }
 
-    /// Returns true if the deadline of a part of a task that encloses the calling task cancels it at that time or before.
+    /// Returns true if the deadline of a part of a task that encloses the calling task cancels it at that time, or
+    /// before.
     static func isCancelled(at deadline: Int64) -> Bool {
         var next = enclosing
         while let activation = next, !activation.isShielded {

@@ -18,8 +18,8 @@ enum RequestDeadline {
     static func within<R: ~Copyable, Failure: Error>(
         _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
     ) async throws(Failure) -> R {
-        // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one has
-        // its deadline, and nobody who cancels it.
+        // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one
+        // has its deadline, and nobody who cancels it.
         let deadline = min(deadline, nearest)
         if OrderedActivation.isCancelled(at: deadline) { return try await body() }
         var result: Result<R, Failure>?

@@ -20,7 +20,8 @@
 /// Inside, `Task.isCancelled` is false, handlers of cancellation are not called, and waits of any library begin. The
 /// deadline of `withDeadline` bounds waits inside too: clean up outside of it, or after the deadline each wait tries
 /// once. `operation` runs where the caller does, on its actor if there is one, in a task of its own for which the
-/// caller waits; a preferred task executor is not that task's. So it costs what a `Task` does. It has the caller's task-local values and priority.
+/// caller waits. So it costs what a `Task` does. It has the caller's task-local values and priority, and not its
+/// preferred task executor.
 ///
 /// It has the name and the shape of the standard library's own (SE-0504). Where that exists, it is the one that is
 /// called.
