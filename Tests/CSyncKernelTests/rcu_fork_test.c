@@ -7,18 +7,6 @@
 
 #include "base/platform.h"
 
-/* ThreadSanitizer counts the parent's threads as alive in the child, and takes new ones with their ids for
- * duplicates. */
-#ifdef __SANITIZE_THREAD__
-#define NOT_UNDER_TSAN()                       \
-    do {                                       \
-        printf("not under ThreadSanitizer; "); \
-        return;                                \
-    } while (0)
-#else
-#define NOT_UNDER_TSAN() (void)0
-#endif
-
 static int stop, started;
 
 static void reclaim(csk_rcu_node_t *node) {

@@ -206,17 +206,6 @@ static void a_new_limit_holds_for_the_present_one(void) {
 
 /* ---- Children ---------------------------------------------------------------------------------------------------- */
 
-/* ThreadSanitizer takes threads of a child for duplicates of the parent's. */
-#ifdef __SANITIZE_THREAD__
-#define NOT_UNDER_TSAN()                       \
-    do {                                       \
-        printf("not under ThreadSanitizer; "); \
-        return;                                \
-    } while (0)
-#else
-#define NOT_UNDER_TSAN() (void)0
-#endif
-
 static void expect_the_forking_thread(void *unused) {
     (void)unused;
     begin();

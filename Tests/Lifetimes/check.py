@@ -1,9 +1,11 @@
 """What scripts/lifetimes looks for besides running: what the optimizer made of the probes, what it believes of the
 library's functions, casts that hide references from it, and public functions without a probe.
 """
-import collections, glob, json, os, re, subprocess
+import collections, glob, json, os, re, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import tables
 ROOT = os.path.dirname(os.path.dirname(HERE))
 SOURCES = os.path.join("Sources", "SwiftSync")
 # How the name of a probe's function begins, and of all that belongs to it: closures, and parts between awaits.
@@ -216,17 +218,7 @@ def kept_closures(signature):
 
 
 def lines_of(name):
-    """The lines of a table with their numbers. A line that begins with spaces goes on with the one before it."""
-    lines = []
-    for number, line in enumerate(open(os.path.join(HERE, name)), 1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        if line.startswith(" "):
-            lines[-1] = (lines[-1][0], lines[-1][1] + " " + text)
-        else:
-            lines.append((number, text))
-    return lines
+    return tables.lines_of(os.path.join(HERE, name))
 
 
 def read_table(name):

@@ -1,8 +1,10 @@
 """Compiles functions of one line each, and says by line what the compiler has against them."""
-import os, re, subprocess
+import os, re, subprocess, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import tables
 IMPORTS = "import Dispatch\nimport SwiftSync\nimport Synchronization\n"
 # Warnings of what a line leaves unused, which says nothing of the call.
 UNUSED = r"\[#no-usage\]|is unused|was never (used|mutated|written)|inferred to have type '\(\)\??'"
@@ -56,17 +58,7 @@ class Compiler:
 
 
 def lines_of(name):
-    """The lines of a table with their numbers. A line that begins with spaces goes on with the one before it."""
-    lines = []
-    for number, line in enumerate(open(os.path.join(HERE, name)), 1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        if line.startswith(" "):
-            lines[-1] = (lines[-1][0], lines[-1][1] + " " + text)
-        else:
-            lines.append((number, text))
-    return lines
+    return tables.lines_of(os.path.join(HERE, name))
 
 
 def is_refused(messages):
