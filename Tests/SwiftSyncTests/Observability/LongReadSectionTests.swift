@@ -14,12 +14,12 @@ extension HandlerSettingTests {
             limit: Duration = .milliseconds(50), of read: @escaping @Sendable (_ body: () -> Void) -> Void,
             replace: () -> Void
         ) -> [String] {
-            let found = Mutex([String]()), thread = Atomic<Int32>(0), isInside = Flag(), mayLeave = Flag()
+            let found = Shared([String]()), thread = Atomic<Int32>(0), isInside = Flag(), mayLeave = Flag()
             SyncDiagnostics.setHandler { report in
                 guard report.kind == .memoryWaits else { return }
                 // Another test's read may last for long as well.
                 let isNamed = report.message.contains("thread \(thread.load(ordering: .sequentiallyConsistent)) ")
-                found.withLock { if isNamed || !$0.isEmpty { $0.append(report.message) } }
+                found.access { if isNamed || !$0.isEmpty { $0.append(report.message) } }
             }
             SyncDiagnostics.watchesReads(longerThan: limit)
             let reader = Thread {
@@ -31,13 +31,13 @@ extension HandlerSettingTests {
             }
             waitUntil { isInside.isRaised }
             replace()
-            waitUntil { found.withLock { !$0.isEmpty } }
+            waitUntil { !found.value.isEmpty }
             mayLeave.raise()
-            waitUntil { found.withLock { $0.count >= 2 } }
+            waitUntil { found.value.count >= 2 }
             reader.join()
             SyncDiagnostics.watchesReads(longerThan: .seconds(1))
             SyncDiagnostics.setHandler(nil)
-            return found.withLock { $0 }
+            return found.value
         }
 
         private func expectBoth(_ messages: [String]) {

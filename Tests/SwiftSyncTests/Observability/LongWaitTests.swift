@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 import Testing
 
 @testable import SwiftSync
@@ -24,15 +23,15 @@ extension HandlerSettingTests {
         private func report(
             ofWaitsFor name: String, _ waits: (DispatchSemaphore) -> Void
         ) -> SyncDiagnostics.Report? {
-            let found = Mutex<SyncDiagnostics.Report?>(nil), isReported = DispatchSemaphore(value: 0)
+            let found = Shared<SyncDiagnostics.Report?>(nil), isReported = DispatchSemaphore(value: 0)
             SyncDiagnostics.setHandler { report in
                 guard report.kind == .longWait, report.subject.contains(name) else { return }
-                found.withLock { $0 = report }
+                found.access { $0 = report }
                 isReported.signal()
             }
             waits(isReported)
             SyncDiagnostics.setHandler(nil)
-            return found.withLock { $0 }
+            return found.value
         }
 
         /// A thread that has said that it must not block.

@@ -1,0 +1,1 @@
+../../../SwiftSyncTests/Support/MustHold.swift
