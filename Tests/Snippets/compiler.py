@@ -20,7 +20,7 @@ class Compiler:
         return os.path.join(self.folder, name)
 
     def flags(self):
-        return ["-I", self.modules, "-I", os.path.join(ROOT, "Sources/CSyncKernel/include"),
+        return ["-I", self.modules, "-I", self.folder, "-I", os.path.join(ROOT, "Sources/CSyncKernel/include"),
                 "-I", os.path.join(ROOT, "Sources/CURCU"), "-module-name", "snippets"]
 
     def run(self, mode, source, output):

@@ -2,11 +2,12 @@
 """Compiles snippets, and looks what the compiler has against them. See scripts/snippets."""
 import os, sys, time
 
-import contexts, races, written
+import contexts, proposed, races, written
 from compiler import ROOT, Compiler
 from symbols import functions
 
-PARTS = {"refused": races.check, "written": written.check, "calls": contexts.check}
+PARTS = {"refused": races.check, "written": written.check, "proposed": proposed.check,
+         "calls": contexts.check}
 
 
 def main():

@@ -33,6 +33,9 @@ final class DeadlineScope: @unchecked Sendable {
     @safe private var task: UnsafeCurrentTask?
     private let cancelled = TaskWait()
 
+    /// For tests, which ask after the end of the task.
+    var holdsTask: Bool { unsafe task != nil }
+
     private init() {
         memory = .allocate(capacity: 1)
         unsafe memory.initialize(to: Memory())
@@ -63,6 +66,7 @@ final class DeadlineScope: @unchecked Sendable {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return false
         }
+        testStep("DeadlineScope: is timed", self)
         unsafe withUnsafeCurrentTask { unsafe task = $0 }
         let reference = unsafe Unmanaged.passRetained(self)
         unsafe memory.pointee.scope = reference
@@ -98,8 +102,10 @@ final class DeadlineScope: @unchecked Sendable {
     }
 
     private func cancelTask() {
+        testStep("DeadlineScope: is to cancel", self)
         guard state.compareExchange(expected: .runs, desired: .cancels, ordering: .acquiringAndReleasing).exchanged
         else { return }
+        testStep("DeadlineScope: cancels", self)
         cancelAndForgetTask()
         cancelled.resolve(0)
     }

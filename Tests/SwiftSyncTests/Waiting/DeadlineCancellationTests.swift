@@ -203,4 +203,87 @@ struct DeadlineCancellationTests {
         }
         #expect(alive.value == 0)
     }
+
+    // MARK: - Who cancels a task beside its end
+
+    /// Has the worker that cancels the task of one `withDeadline` stop at a step.
+    private final class Canceller: Sendable {
+        private struct Weak {
+            weak var scope: DeadlineScope?
+        }
+
+        @TaskLocal private static var current: Canceller?
+
+        /// Raised by the worker that has found the task running.
+        let cancels = Flag()
+        private let pause = Shared<StepPause?>(nil)
+        private let watched = Shared(Weak()), listener = Shared<Int?>(nil)
+
+        init(stopsAt step: String) {
+            let id = TestSteps.add { [weak self] name, scope in
+                guard let self, let scope = scope as? DeadlineScope else { return }
+                if name == "DeadlineScope: is timed", Self.current === self {
+                    watched.access { $0.scope = scope }
+                    pause.access { $0 = StepPause(step, subject: scope) }
+                } else if name == "DeadlineScope: cancels", watched.access({ $0.scope === scope }) {
+                    cancels.raise()
+                }
+            }
+            listener.access { $0 = id }
+        }
+
+        deinit { if let id = listener.value { TestSteps.remove(id) } }
+
+        /// Calls `withDeadline`, whose body ends when the worker stands at the step. It is called again where the
+        /// deadline had passed before the body began.
+        func runUntilItIsReached() async {
+            var timeout = Duration.milliseconds(1)
+            while pause.value == nil {
+                await Self.$current.withValue(self) {
+                    await withDeadline(in: timeout) { await pause.value?.isReached() }
+                }
+                timeout *= 2
+            }
+        }
+
+        func isReached() async {
+            await waitUntil { self.pause.value != nil }
+            await pause.value?.isReached()
+        }
+
+        func goOn() { pause.value?.goOn() }
+
+        var scope: DeadlineScope? { watched.access { $0.scope } }
+
+        /// Whether neither the task nor a worker has anything to do with it any more.
+        var hasGone: Bool { scope == nil }
+    }
+
+    @Test
+    func aTaskDoesNotEndWhileAWorkerCancelsIt() async {
+        let canceller = Canceller(stopsAt: "DeadlineScope: cancels"), hasEnded = Flag()
+        let task = Task {
+            await canceller.runUntilItIsReached()
+            hasEnded.raise()
+        }
+        await canceller.isReached()
+        // A task that does not wait would have ended by then.
+        let later = csk_deadline_after(20_000_000)
+        await waitUntil { csk_now() >= later }
+        #expect(!hasEnded.isRaised)
+        let scope = canceller.scope
+        canceller.goOn()
+        await task.value
+        #expect(scope?.holdsTask == false)
+    }
+
+    @Test
+    func aTaskThatHasEndedIsNotCancelledAnyMore() async {
+        let canceller = Canceller(stopsAt: "DeadlineScope: is to cancel")
+        await canceller.runUntilItIsReached()
+        #expect(canceller.scope?.holdsTask == false)
+        canceller.goOn()
+        await waitUntil { canceller.hasGone }
+        #expect(!canceller.cancels.isRaised)
+    }
 }
