@@ -218,7 +218,9 @@ static void a_view_of_a_served_queue_shows_waits_without_a_thread(void) {
         CHECK_STATUS(csk_workqueue_enqueue(&line.queue, &line.first.work, stay), 0);
         wait_until(LOAD(&stays) == 2);
         int64_t before_ns = csk_now();
+        csk_deadlock_suspend(4711);
         begin(&line);
+        csk_deadlock_suspend(0);
         const csk_inspected_waiter_t *seen;
         while ((seen = find_waiter(&view, &line.wait)) == NULL) sched_yield();
         CHECK_EQ(seen->kind, CSK_WAITER_CALLBACK);
@@ -226,6 +228,7 @@ static void a_view_of_a_served_queue_shows_waits_without_a_thread(void) {
         CHECK_EQ((uintptr_t)seen->function, (uintptr_t)is_told);
         if (listed) CHECK_GE(seen->since_ns, before_ns);
         else CHECK_EQ(seen->since_ns, 0);
+        CHECK_EQ(seen->task, listed ? 4711 : 0);
         STORE(&stays, 0);
         wait_until(LOAD(&line.told));
         STORE(&line.told, 0);

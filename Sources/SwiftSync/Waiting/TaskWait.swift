@@ -147,8 +147,11 @@ class TaskWait: @unchecked Sendable {
         return outcome
     }
 
-    /// Says for the kernel what the task waits for, and in what order. The object is said already.
+    /// Says for the kernel what the task waits for, and in what order. An object of the library's is said already.
     func describe(_ told: inout csk_task_wait_t) {}
+
+    /// Whether a view shows the wait as it was described. Whoever takes a view asks, under a lock of the kernel's.
+    var isShown: Bool { outcome == nil }
 
     /// Parks the task and registers the wait; the continuation (or job) that resumes the task is stored already. The
     /// task may run, and the wait may end, before this returns. The caller keeps the object alive.

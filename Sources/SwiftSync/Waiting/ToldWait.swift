@@ -31,24 +31,30 @@ struct ToldWait {
             unsafe told.object_kind = object.toldKind
             unsafe told.place = object.toldPlace
             unsafe told.deadline_ns = deadline
-            unsafe told.waiter = UnsafeRawPointer(Unmanaged.passUnretained(wait).toOpaque())
-            unsafe told.is_over = { unsafe Unmanaged<TaskWait>.fromOpaque($0!).takeUnretainedValue().outcome != nil }
-            unsafe wait.describe(&told)
+            unsafe Self.describe(wait, in: &told)
         }
         memory = .allocate(capacity: 1)
         unsafe memory.initialize(to: told)
         unsafe csk_task_wait_begin(memory)
     }
 
-    /// The task with that name is about to be suspended, in a wait that the kernel shows itself. The name lasts until
-    /// ``end(_:)``.
-    init(_ task: UInt64, named name: UnsafePointer<CChar>) {
+    /// The task with that name is about to be suspended, in a wait that the kernel shows itself, or that `wait`
+    /// describes. The name lasts until ``end(_:)``, as `wait` does.
+    init?(_ wait: TurnWait, of task: UInt64, named name: UnsafePointer<CChar>?) {
         var told = unsafe csk_task_wait_t()
         unsafe told.task = task
         unsafe told.task_name = name
+        unsafe Self.describe(wait, in: &told)
+        if unsafe told.object == nil && name == nil { return nil }
         memory = .allocate(capacity: 1)
         unsafe memory.initialize(to: told)
         unsafe csk_task_wait_begin(memory)
+    }
+
+    private static func describe(_ wait: TaskWait, in told: inout csk_task_wait_t) {
+        unsafe told.waiter = UnsafeRawPointer(Unmanaged.passUnretained(wait).toOpaque())
+        unsafe told.is_over = { unsafe !Unmanaged<TaskWait>.fromOpaque($0!).takeUnretainedValue().isShown }
+        unsafe wait.describe(&told)
     }
 
     /// The task goes on.

@@ -26,7 +26,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     @safe private var taskName: UnsafePointer<CChar>?
     /// The wait as the kernel is told of it. It is written before the task is parked, and then belongs to the task.
     private var told: ToldWait?
-    private let deadline: Int64
+    let deadline: Int64
     /// Only the task uses the timer, except that the thread that enqueues starts it.
     private let timer: TaskWaitTimer?
 
@@ -108,7 +108,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         let isTold = csk_task_waits_are_told()
         if isTold {
             let task = UInt64(RuntimeFacts.addressOfTask(of: self.job))
-            if let taskName { told = unsafe ToldWait(task, named: taskName) }
+            told = unsafe ToldWait(self, of: task, named: taskName)
             csk_deadlock_suspend(task)
         }
         defer { if isTold { csk_deadlock_suspend(0) } }

@@ -1,4 +1,5 @@
 import CSyncKernel
+import Synchronization
 
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
@@ -27,6 +28,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     @safe private var work: UnsafeMutablePointer<csk_work_t>?
     @safe private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
     private var waitsForRoom = false
+    /// Whether the work has no place yet. Then the queue shows the wait in a view, as one for room.
+    private let hasNoPlace = Atomic(false)
 
     init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
         self.core = core
@@ -74,10 +77,15 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe room.initialize(to: csk_workqueue_wait_t())
         self.room = unsafe room
         let reference = unsafe Unmanaged.passRetained(self)
+        // Before the queue may tell of the place.
+        hasNoPlace.store(true, ordering: .relaxed)
         let status = unsafe csk_workqueue_enqueue_when_room(
             core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
-        if !waitsForRoom { unsafe reference.release() }
+        if !waitsForRoom {
+            hasNoPlace.store(false, ordering: .relaxed)
+            unsafe reference.release()
+        }
         return status
     }
 
@@ -91,6 +99,20 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         release()
         resolve(cause)
     }
+
+    // MARK: - What a view shows
+
+    override func describe(_ told: inout csk_task_wait_t) {
+        unsafe told.object = UnsafeRawPointer(core.queue)
+        unsafe told.object_kind = UInt32(CSK_OBJECT_WORKQUEUE)
+        unsafe told.waits_for = UInt32(CSK_WAITS_FOR_TURN)
+        unsafe told.rank = rank
+        unsafe told.deadline_ns = deadline
+        // The queue counts how long works wait.
+        unsafe told.is_not_counted = 1
+    }
+
+    override var isShown: Bool { !hasNoPlace.load(ordering: .relaxed) && super.isShown }
 
     // MARK: - What the queue answers
 
@@ -106,7 +128,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         let room = unsafe room!,
             waiting = unsafe Unmanaged<SuspendedWork>.fromOpaque(room.pointee.context).takeRetainedValue()
         let status = unsafe room.pointee.status
-        if status == 0 { return }
+        if status == 0 { return waiting.hasNoPlace.store(false, ordering: .relaxed) }
         waiting.release()
         _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
     }

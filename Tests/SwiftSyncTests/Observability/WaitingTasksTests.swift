@@ -92,6 +92,59 @@ struct WaitingTasksTests {
         }
     }
 
+    @Test
+    func tasksThatWaitForTheirTurnAtAWorkQueueAreNamed() async throws {
+        try await listingTasks {
+            let queue = WorkQueue(label: "view: work queue", capacity: 1, whenFull: .wait)
+            queue.suspend()
+            #expect(queue.async {})
+            let turn = Task(name: "a reader") { await queue.run(priority: .high) { 7 } }
+            let one = try await seen("view: work queue", waiting: 1)
+            #expect(one.kind == .workQueue && one.waitingCount == 1)
+            let reader = one.waiters[0]
+            #expect(reader.purpose == .turn && reader.taskName == "a reader" && reader.thread == nil)
+            #expect(reader.taskAddress != nil && reader.waitedFor! >= .zero)
+            let room = Task(name: "a writer") { try await queue.run(timeout: .never) { 8 } }
+            let two = try await seen("view: work queue", waiting: 2)
+            #expect(Set(two.waiters.map(\.purpose)) == [.turn, .room])
+            #expect(Set(two.waiters.map(\.taskName)) == ["a reader", "a writer"])
+            let impatient = Task(name: "impatient") { try await queue.run(timeout: .never) { 9 } }
+            _ = try await seen("view: work queue", waiting: 3)
+            impatient.cancel()
+            await #expect(throws: WorkQueueError.cancelled) { try await impatient.value }
+            _ = try await seen("view: work queue", waiting: 2)
+            queue.resume()
+            #expect(await turn.value == 7)
+            #expect(try await room.value == 8)
+            #expect(!SyncInspector.text().contains("a reader"))
+        }
+    }
+
+    @Test
+    func aTaskThatHasGotRoomWaitsForItsTurn() async throws {
+        try await listingTasks {
+            let queue = WorkQueue(label: "view: room", capacity: 1, whenFull: .wait)
+            let inside = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
+            queue.suspend()
+            #expect(
+                queue.async {
+                    try! inside.signal()
+                    try! leave.blockingWait()
+                })
+            let room = Task(name: "a writer") { try await queue.run(timeout: .never) { 8 } }
+            #expect(try await seen("view: room", waiting: 1).waiters[0].purpose == .room)
+            queue.resume()
+            try await inside.wait()
+            var purpose: SyncSnapshot.Purpose?
+            await waitUntil {
+                purpose = Self.object("view: room")?.waiters.first?.purpose
+                return purpose == .turn
+            }
+            try leave.signal()
+            #expect(try await room.value == 8)
+        }
+    }
+
     /// A wait that was told of, and is given up, is gone from the lists.
     @Test
     func aTaskThatGivesUpItsTurnIsNamedNoMore() async throws {

@@ -230,6 +230,7 @@ struct csk_workqueue_wait {
     /* How the wait is counted; 0 where nobody is told of waits. */
     uint32_t counting, stack, name_number;
     int64_t since_ns;
+    uint64_t task; /* who waits, where callbacks are listed (csk_deadlock_suspend); else 0 */
     void *counts;
 };
 

@@ -284,6 +284,7 @@ static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const c
         if (seen == NULL) continue;
         seen->waiter = wait;
         seen->since_ns = wait->since_ns;
+        seen->task = wait->task;
         seen->function = (const void *)(uintptr_t)wait->function;
     }
 }

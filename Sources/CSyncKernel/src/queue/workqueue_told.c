@@ -11,12 +11,15 @@
 #include "base/metrics.h"
 #include "base/observe.h"
 #include "base/profile.h"
+#include "wait/waits.h"
 
 __attribute__((noinline, cold)) void csk_workqueue_wait_prepare(const csk_workqueue_t *queue,
                                                                 csk_workqueue_wait_t *wait, uint32_t waits_for) {
     char name[CSK_OBSERVED_NAME_SIZE];
     uint32_t counting = csk_load(&csk_counting, CSK_RELAXED) & (CSK_COUNTS_PROFILE | CSK_COUNTS_METRICS);
-    *wait = (csk_workqueue_wait_t){ .since_ns = csk_platform_now(), .counting = counting };
+    *wait = (csk_workqueue_wait_t){ .since_ns = csk_platform_now(),
+                                    .counting = counting,
+                                    .task = csk_waits_suspended_task() };
     bool has_name = wait->counting != 0 && csk_observe_find_name(queue, CSK_OBJECT_WORKQUEUE, name, sizeof name);
     if (wait->counting & CSK_COUNTS_PROFILE) {
         wait->stack = csk_profile_stack_of_waiter();
