@@ -1,5 +1,6 @@
 import Dispatch
 import SwiftSync
+import Synchronization
 
 /// What snippets call, as `h`. Nothing of it runs.
 final class Things: Sendable {
@@ -20,7 +21,7 @@ final class Things: Sendable {
     let local = ThreadLocalValue<Int>(key: "things"), recorder = EventRecorder(name: "things")
     let boxMutex = PriorityMutex(Box()), boxAsyncMutex = AsyncMutex(Box())
     let boxValue = QueueSafeValue(value: Box()), boxes = BlockingPriorityQueue<Box>()
-    let keeper = Keeper(), note = Note()
+    let keeper = Keeper(), note = Note(), standardMutex = Mutex(Set<Int>())
     let group = DispatchGroup(), dispatch = DispatchQueue(label: "things")
 }
 
