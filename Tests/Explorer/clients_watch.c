@@ -46,6 +46,10 @@ static void is_refused(void) {
     EXPECT_EQUAL(csk_gate_unwatch(gate, &conditions[0]), 0); /* after it was asked */
     expect_order(1, (const int[]){ 0 });
     EXPECT_EQUAL(shared->status[0], ECANCELED);
+    lock(0);
+    EXPECT_EQUAL(watch(0, CSK_PLACE_BACK), 0); /* it is free again */
+    EXPECT_EQUAL(csk_gate_unwatch(gate, &conditions[0]), 0);
+    unlock();
     expect_idle(0);
 }
 CLIENT(await_watch_refused, .setup = make_watched, .threads = { is_refused }, .preemptions = 1)
@@ -128,3 +132,31 @@ static void queues_three(void) {
     expect_idle(WATCHERS);
 }
 CLIENT(await_watch_keeps_its_place, .setup = make_watched, .threads = { queues_three }, .preemptions = 1)
+
+/* Whoever holds the gate watches again with a condition that another thread has just given up: not before the call is
+ * due no more. Another one that waits beside it is never called. */
+static void counts_calls(csk_gate_condition_t *found, void *context, int status) {
+    (void)context;
+    EXPECT_EQUAL(status, ECANCELED);
+    EXPECT_EQUAL(found - conditions, 0);
+    __atomic_fetch_add(&shared->called, 1, __ATOMIC_RELAXED);
+}
+static int watch_counted(int number) {
+    return csk_gate_watch(gate, &conditions[number], csk_rank(-number, CSK_PLACE_BACK), is_set, &shared->flags[number],
+                          counts_calls, NULL);
+}
+static void watches_again(void) {
+    lock(0);
+    EXPECT_EQUAL(watch_counted(1), 0);
+    for (int i = 0; i < 2; i++) {
+        int status = watch_counted(0);
+        if (status == 0) shared->count++;
+        else EXPECT_EQUAL(status, EBUSY);
+    }
+    unlock();
+    (void)csk_gate_unwatch(gate, &conditions[0]);
+}
+static void unwatches(void) { (void)csk_gate_unwatch(gate, &conditions[0]); }
+static void each_was_called_once(void) { EXPECT_EQUAL(shared->called, shared->count); }
+CLIENT(await_watch_again, .setup = make_watched, .threads = { watches_again, unwatches }, .check = each_was_called_once,
+       .preemptions = 2)

@@ -84,10 +84,12 @@ static bool is_true(csk_gate_t *gate, csk_gate_condition_t *asked) {
     return answer;
 }
 
-/* Ends a condition that has a function, which is due then: `ended` is a list of those. */
+/* Ends a condition that has a function, which is due then: `ended` is a list of those. Until the call nobody may watch
+ * with the condition again (csk_gate_watch says EBUSY), since it stands in that list. */
 static void end_with(csk_gate_t *gate, csk_gate_condition_t *condition, int status, csk_gate_condition_t **ended) {
     take_out(gate, condition);
     csk_waiter_set(&condition->waiter, WAITER_IDLE);
+    csk_store(&condition->waiter.due, 1, CSK_RELAXED);
     condition->waiter.status = status;
     condition->behind = *ended;
     *ended = condition;
@@ -98,8 +100,13 @@ static void call(const csk_gate_t *gate, csk_gate_condition_t *ended) {
         next = ended->behind;
         if (ended->waiter.has_waited) csk_waiter_note_end(&ended->waiter, gate, ended->waiter.status);
         csk_gate_place_t place = { gate, ended->waiter.node.rank, ended->waiter.node.ticket };
+        csk_gate_condition_function_t function = ended->function;
+        void *context = ended->context;
+        int status = ended->waiter.status;
         csk_gate_place = &place;
-        ended->function(ended, ended->context, ended->waiter.status);
+        /* From here on others may watch with the condition. This pairs with the load in csk_waiter_is_due. */
+        csk_store(&ended->waiter.due, 0, CSK_RELEASE);
+        function(ended, context, status);
         csk_gate_place = outer;
     }
 }
@@ -312,7 +319,7 @@ int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t
     if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;
     csk_gate_prepare(gate);
     csk_gate_lock_queue(gate);
-    int status = gate->closed ? ESHUTDOWN : csk_waiter_state(&condition->waiter) != WAITER_IDLE ? EBUSY : 0;
+    int status = gate->closed ? ESHUTDOWN : csk_waiter_is_waiting(&condition->waiter) ? EBUSY : 0;
     if (status == 0) {
         condition->waiter.node.rank = rank;
         condition->waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
