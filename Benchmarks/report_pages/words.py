@@ -67,6 +67,7 @@ SHORT = {
     "DispatchSemaphore": "DispatchSem.",
     "PrioritySemaphore": "P.Semaphore",
     "PrioritySemaphore.withPermit": "P.S. withPermit",
+    "PrioritySemaphore.blockingWithPermit": "P.S. blocking…",
     "AsyncMutex.withLock": "AsyncMutex",
     "ResourcePool.withResource": "ResourcePool",
     "pool of continuations": "continuations",

@@ -135,10 +135,10 @@ def condition_rows():
 
 def semaphore_rows():
     ours, dispatch, kernel = "PrioritySemaphore", "DispatchSemaphore", ("`csk_sem`", "the best semaphore in C")
-    yield from site_rows("uncontended `wait` and `signal`", ours, dispatch, (f"`{ours}`", f"`{dispatch}`"),
+    yield from site_rows("uncontended `blockingWait` and `signal`", ours, dispatch, (f"`{ours}`", f"`{dispatch}`"),
                          operation="one permit")
-    yield from site_rows("uncontended `withPermit`", f"{ours}.withPermit", dispatch,
-                         (f"`{ours}.withPermit`", f"`{dispatch}`"), operation="one permit")
+    yield from site_rows("uncontended `blockingWithPermit`", f"{ours}.blockingWithPermit", dispatch,
+                         (f"`{ours}.blockingWithPermit`", f"`{dispatch}`"), operation="one permit")
     for what, group in (("uncontended wait and signal of a semaphore", "semaphore, uncontended wait and signal"),
                         ("a round trip of two threads by semaphores", "semaphore, round trip of two threads")):
         yield Row(what, group, "ns", "csk_sem", C_SEMAPHORES, language="c", names=kernel)

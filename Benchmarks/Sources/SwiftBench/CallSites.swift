@@ -30,7 +30,7 @@ struct CallSites {
         let semaphores: [Measured] = [
             ("DispatchSemaphore", CallSite.all(HeldDispatchSemaphore.self)),
             ("PrioritySemaphore", CallSite.all(HeldPermit.self)),
-            ("PrioritySemaphore.withPermit", CallSite.all(HeldPermitScope.self)),
+            ("PrioritySemaphore.blockingWithPermit", CallSite.all(HeldPermitScope.self)),
         ]
         report("one permit", baseline: "DispatchSemaphore", semaphores)
     }
