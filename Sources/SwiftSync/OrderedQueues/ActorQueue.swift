@@ -28,9 +28,10 @@ import CSyncKernel
 ///
 /// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
 /// that can throw throws; a call that can't throw is never refused, and runs in order in any case. Only misuse stops
-/// the program: submitting before an actor was adopted, waiting after its end, adopting a second actor, and a capacity
-/// of zero or less. From the actor's `deinit` on, work that nobody waits for is refused, and reported to
-/// ``SyncDiagnostics``.
+/// the program: a call before an actor was adopted, a second actor, a capacity of zero or less, and after the actor's
+/// end the calls that need the actor, which are `enqueueAndWait`, `Task(on:)` and `drain`. From the actor's `deinit` on
+/// `enqueue` returns false, with a report to ``SyncDiagnostics``, and `enqueueWaitingForRoom` throws
+/// ``OrderedQueueError/shutDown``.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
@@ -124,10 +125,10 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
 
     /// Submits `work`, and returns at once.
     ///
-    /// A call before an actor was adopted, or after its end, stops the program with a message.
+    /// A call before an actor was adopted stops the program with a message.
     ///
-    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full. `work` is then
-    ///   released without having run.
+    /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full, and from the
+    ///   actor's `deinit` on. `work` is then released without having run.
     /// - Complexity: O(1). Where `whenFull` is `dropOldest` and tasks wait before the oldest work, it is O(capacity).
     ///   The queue allocates once in 64 calls.
     @discardableResult
@@ -147,14 +148,15 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room. It returns
     /// when `work` was accepted, not when it has run.
     ///
-    /// The place of `work` in the order is that of the call. A call before an actor was adopted, or after its end,
-    /// stops the program with a message.
+    /// The place of `work` in the order is that of the call. A call before an actor was adopted stops the program with
+    /// a message.
     ///
     /// - Parameters:
     ///   - timeout: how long to wait for room; with `.never`, for as long as it takes.
     ///   - work: the work to submit. If the call throws, it is released without having run.
-    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
-    ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room.
+    /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, which the end of
+    ///   the actor gives too, ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled
+    ///   before there is room.
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
@@ -180,7 +182,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before `work` begins, it
     /// gives its turn up, and `work` does not run.
     ///
-    /// A task whose turn has come while the actor runs something else returns only once the actor is free.
+    /// A task whose turn has come while the actor runs something else returns only once the actor is free. A call
+    /// before an actor was adopted, or after its end, stops the program with a message.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
@@ -249,7 +252,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     // MARK: - The end
 
     /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
-    /// no room.
+    /// no room. Before an actor was adopted, and after its end, it stops the program with a message.
     ///
     /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
