@@ -18,11 +18,10 @@ public import CSyncKernel
 /// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
 /// one that was cancelled before. Once it is inside nothing ends the section but its own code.
 ///
-/// The section runs where the task runs: on the caller's actor if the closure is isolated to it, and else on the
-/// concurrent executor. A mutex that nobody holds costs two locked instructions, no allocation and no change of the
-/// executor. A task that has to wait costs one allocation, and is resumed when the mutex is its own: nobody of the same
-/// or a lower priority overtakes it. Waiting is O(log n) amortized with n waiters. The value lives in the mutex, which
-/// is one allocation.
+/// The section runs where its caller runs: on the caller's actor if there is one. A mutex that nobody holds costs two
+/// locked instructions, no allocation and no change of the executor. A task that has to wait costs one allocation, and
+/// is resumed when the mutex is its own: nobody of the same or a lower priority overtakes it. Waiting is O(log n)
+/// amortized with n waiters. The value lives in the mutex, which is one allocation.
 ///
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
 @safe

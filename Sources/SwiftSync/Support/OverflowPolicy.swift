@@ -3,7 +3,7 @@ import CSyncKernel
 /// What a queue with a capacity does with work that comes while the queue is full.
 ///
 /// ```swift
-/// let jobs = WorkQueue(label: "jobs", capacity: 1000, whenFull: .refuse)
+/// let jobs = WorkQueue(name: "jobs", capacity: 1000, whenFull: .refuse)
 /// let log = FIFOQueue(name: "log", capacity: 100, whenFull: .dropOldest)
 /// ```
 ///

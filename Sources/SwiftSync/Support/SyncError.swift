@@ -1,7 +1,7 @@
 /// An error of this library.
 ///
 /// ```swift
-/// let queue = WorkQueue(label: "jobs")
+/// let queue = WorkQueue(name: "jobs")
 /// do {
 ///     try await queue.run(timeout: .milliseconds(5)) { print("my turn") }
 /// } catch let error as any SyncError where error.reason == .timedOut {

@@ -43,6 +43,7 @@ extension SyncCommands {
         /// `wait.lowestPriority.set(newValue:)`, is one of ``SyncCommands``.
         @frozen
         public struct Call: Sendable {
+            /// Made by the default argument of each call. It holds nothing and costs nothing.
             @inlinable public init() {}
         }
 

@@ -60,6 +60,7 @@ public struct TimeLimit: Sendable {
         TimeLimit(.suspendingTime(RuntimeFacts.time(of: instant)))
     }
 
+    /// So many seconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func seconds(_ seconds: some BinaryInteger) -> TimeLimit { .after(.seconds(seconds)) }
 
@@ -67,6 +68,7 @@ public struct TimeLimit: Sendable {
     @inlinable
     public static func seconds(_ seconds: Double) -> TimeLimit { TimeLimit(.seconds(seconds)) }
 
+    /// So many milliseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func milliseconds(_ milliseconds: some BinaryInteger) -> TimeLimit {
         .after(.milliseconds(milliseconds))
@@ -76,6 +78,7 @@ public struct TimeLimit: Sendable {
     @inlinable
     public static func milliseconds(_ milliseconds: Double) -> TimeLimit { .seconds(milliseconds / 1e3) }
 
+    /// So many microseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func microseconds(_ microseconds: some BinaryInteger) -> TimeLimit {
         .after(.microseconds(microseconds))
@@ -85,6 +88,7 @@ public struct TimeLimit: Sendable {
     @inlinable
     public static func microseconds(_ microseconds: Double) -> TimeLimit { .seconds(microseconds / 1e6) }
 
+    /// So many nanoseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func nanoseconds(_ nanoseconds: some BinaryInteger) -> TimeLimit { .after(.nanoseconds(nanoseconds)) }
 

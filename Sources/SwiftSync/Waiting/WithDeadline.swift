@@ -69,8 +69,7 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
 
 /// Runs `body` on this thread, none of whose waits lasts beyond `expiration` if it can report that.
 ///
-/// It bounds waits as the form that is awaited does, and ends nothing else. It never blocks by itself, and costs no
-/// allocation.
+/// It bounds waits as `withDeadline` does, and ends nothing else. It never blocks by itself, and costs no allocation.
 public func blockingWithDeadline<Return>(
     _ expiration: ContinuousClock.Instant, body: () throws -> Return
 ) rethrows -> Return {

@@ -6,7 +6,7 @@ import CSyncKernel
 /// Closures begin in the order of their priorities; closures of equal priority begin in the order of arrival.
 ///
 /// ```swift
-/// let requests = ConcurrentWorkQueue(label: "requests", width: 8)
+/// let requests = ConcurrentWorkQueue(name: "requests", width: 8)
 /// requests.async { handle(request) }
 /// requests.async(flags: .barrier) { reload() }               // after all before it, before all after it, alone
 /// ```

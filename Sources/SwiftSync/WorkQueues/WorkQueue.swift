@@ -4,7 +4,7 @@ public import Dispatch
 /// arrival.
 ///
 /// ```swift
-/// let log = WorkQueue(label: "log")
+/// let log = WorkQueue(name: "log")
 /// log.async { write(line) }                                  // returns at once
 /// log.async(priority: .high) { write(alarm) }                // before what waits
 /// let size = try await log.run { try flush() }               // a task waits, no thread does
@@ -15,7 +15,7 @@ public import Dispatch
 ///
 /// ```swift
 /// actor Journal {
-///     private let queue = WorkQueue(label: "journal")
+///     private let queue = WorkQueue(name: "journal")
 ///     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
 /// }
 /// ```

@@ -67,7 +67,7 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Queues `body` under the name `tag`, which the queue's ``recorder`` shows. Work without a tag is recorded under
-    /// the queue's label. Otherwise it is ``async(priority:_:)``.
+    /// the queue's name. Otherwise it is ``async(priority:_:)``.
     @discardableResult
     public final func async(
         tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
@@ -139,9 +139,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Waits for its turn, runs `body` on the calling thread, and returns what `body` returns.
     ///
     /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped, and ignores
-    /// `withDeadline`. After a
-    /// shutdown it still runs in order, whatever the shutdown cancels. A call from inside the queue's own work would
-    /// wait for itself: it stops the program with a message.
+    /// `withDeadline`. After a shutdown it still runs in order, whatever the shutdown cancels. A call from inside the
+    /// queue's own work would wait for itself: it stops the program with a message.
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
