@@ -302,6 +302,34 @@ static void all_levels_of_a_recursive_gate_are_left(void) {
     check_idle();
 }
 
+static void *fills_recursively(void *unused) {
+    (void)unused;
+    wait_until(csk_gate_waiting(&gate) == 1);
+    CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, CSK_NEVER), 0);
+    items = 1;
+    CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
+    return NULL;
+}
+/* It was held under another identity: one more level waited for itself, and the recursive unlock gave EPERM. */
+static void a_recursive_gate_is_taken_when_a_predicate_is_true(void) {
+    uint32_t one = 1;
+    make(CSK_GATE_FAST);
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, has_items, &one, 0, csk_deadline_after(1000000)), ETIMEDOUT);
+    CHECK(!csk_gate_is_mine(&gate));
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, NULL, NULL, 0, CSK_NEVER), EINVAL);
+    CHECK(!csk_gate_is_mine(&gate));
+    pthread_t filler;
+    CHECK_STATUS(pthread_create(&filler, NULL, fills_recursively, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, has_items, &one, 0, CSK_NEVER), 0);
+    CHECK_EQ(items, 1);
+    CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, csk_deadline_after(200000000)), 0);
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, has_items, &one, 0, CSK_NEVER), 0);
+    for (int level = 0; level < 3; level++) CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
+    CHECK(!csk_gate_is_mine(&gate));
+    CHECK_STATUS(pthread_join(filler, NULL), 0);
+    check_idle();
+}
+
 /* ---- A bounded buffer -------------------------------------------------------------------------------------------- */
 
 enum { ROOM = 4, PRODUCERS = 3, CONSUMERS = 3, EACH = 1000 };
@@ -373,5 +401,5 @@ TEST_MAIN(TEST(they_go_by_priority_and_then_by_arrival), TEST(one_that_is_false_
           TEST(one_change_lets_one_thread_in), TEST(who_leaves_asks_as_few_as_it_can), TEST(a_deadline_is_never_early),
           TEST(a_change_that_comes_before_the_thread_can_look_counts), TEST(refusals),
           TEST(a_closed_gate_lets_nobody_wait), TEST(every_way_of_leaving_looks),
-          TEST(all_levels_of_a_recursive_gate_are_left), TEST(a_predicate_that_locks_on_anothers_thread_is_refused),
-          TEST(no_item_of_a_bounded_buffer_is_lost))
+          TEST(all_levels_of_a_recursive_gate_are_left), TEST(a_recursive_gate_is_taken_when_a_predicate_is_true),
+          TEST(a_predicate_that_locks_on_anothers_thread_is_refused), TEST(no_item_of_a_bounded_buffer_is_lost))
