@@ -1,5 +1,5 @@
-/* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for background
- * work. The pool's source is a part of this program, which has no other: its times can be set. */
+/* pool_turns_test.c: what happens to workers that nobody needs any more, and that one turn in 64 is for the lower
+ * levels. The pool's source is a part of this program, which has no other: its times can be set. */
 #include "pool/pool.c"
 
 #include <csynckernel/csynckernel.h>
@@ -45,10 +45,55 @@ static void one_turn_in_64_is_for_background_work(void) {
     }
     STORE(&go, 1);
     wait_until(LOAD(&ran) == URGENT + 1);
-    CHECK(places[URGENT] < turn_of_lowest);
+    CHECK(places[URGENT] < turn_of_lower);
     for (int i = 1; i < URGENT; i++) CHECK(places[i - 1] < places[i]);
     STORE(&go, CSK_POOL_WORKERS_MAX);
     wait_until(LOAD(&held) == 0);
+}
+
+/* Urgent and background items come as fast as they are taken. A normal one never ran: each 64th turn was for the lowest
+ * level that waited. */
+enum { ALWAYS = 8 };
+static uint32_t ends;
+typedef struct {
+    csk_pool_item_t item;
+    uint64_t taken; /* how many items had been taken when this one began */
+} timed_t;
+static void comes_again(csk_pool_item_t *item) {
+    if (!LOAD(&ends)) CHECK_STATUS(csk_pool_post(item, comes_again), 0);
+    else ADD(&ran, 1);
+}
+static uint64_t taken_so_far(void) {
+    csk_queue_lock(&csk_pool.lock);
+    uint64_t taken = csk_pool.taken;
+    csk_queue_unlock(&csk_pool.lock);
+    return taken;
+}
+static void notes_its_turn(csk_pool_item_t *item) {
+    ((timed_t *)item)->taken = taken_so_far();
+    ADD(&begun, 1);
+}
+static void each_level_has_its_turn_while_the_others_keep_coming(void) {
+    static csk_pool_item_t always[2 * ALWAYS];
+    enum { TURNS = 64 * (CSK_POOL_LEVELS - 1) };
+    for (int level = 0; level < CSK_POOL_LEVELS; level++) {
+        STORE(&begun, 0);
+        STORE(&ran, 0);
+        STORE(&ends, 0);
+        for (int i = 0; i < 2 * ALWAYS; i++) {
+            always[i].level = (uint32_t)(level + 1 + i % 2) % CSK_POOL_LEVELS;
+            CHECK_STATUS(csk_pool_post(&always[i], comes_again), 0);
+        }
+        static timed_t rare;
+        rare = (timed_t){ .item.level = (uint32_t)level };
+        uint64_t before = taken_so_far();
+        CHECK_STATUS(csk_pool_post(&rare.item, notes_its_turn), 0);
+        wait_until(LOAD(&begun) == 1);
+        /* Others may take items between the two looks at the count and what they are about. */
+        CHECK(rare.taken - before <= TURNS + 2 * CSK_POOL_WORKERS_MAX);
+        STORE(&ends, 1);
+        wait_until(LOAD(&ran) == 2 * ALWAYS);
+    }
 }
 
 /* ---- Workers that nobody needs ----------------------------------------------------------------------------------- */
@@ -95,4 +140,5 @@ static void workers_end_when_nobody_has_needed_them_for_a_while(void) {
     CHECK(csk_pool_workers() > csk_pool.wanted);
 }
 
-TEST_MAIN(TEST(one_turn_in_64_is_for_background_work), TEST(workers_end_when_nobody_has_needed_them_for_a_while))
+TEST_MAIN(TEST(one_turn_in_64_is_for_background_work),
+          TEST(each_level_has_its_turn_while_the_others_keep_coming), TEST(workers_end_when_nobody_has_needed_them_for_a_while))

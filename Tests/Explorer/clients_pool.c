@@ -4,7 +4,7 @@
 #include "explorer.h"
 
 static struct {
-    csk_pool_item_t items[4];
+    csk_pool_item_t items[5];
     csk_rwlock_t lock;
     csk_rwlock_write_t writes[3];
     csk_rwlock_work_t alone;
@@ -68,6 +68,11 @@ static void make_before_a_64th_turn(void) {
     make();
     kernel_prepare_pool(61, INT64_MAX);
 }
+/* And each second one of these with normal work. */
+static void make_before_a_128th_turn(void) {
+    make();
+    kernel_prepare_pool(125, INT64_MAX);
+}
 static void notes_order(csk_pool_item_t *item) {
     shared->order[__atomic_fetch_add(&shared->entered, 1, __ATOMIC_SEQ_CST)] = (int)(item - shared->items);
     __atomic_fetch_add(&shared->done, 1, __ATOMIC_SEQ_CST);
@@ -76,20 +81,23 @@ static void waits_for_its_flag(csk_pool_item_t *item) {
     (void)item;
     explore_wait(&shared->flags[0], __atomic_fetch_add(&shared->inside, 1, __ATOMIC_SEQ_CST) + 1);
 }
-static void posts_urgent_and_background(void) {
+static void posts_urgent_and(int count, const uint32_t *levels) {
     shared->items[0].level = CSK_POOL_URGENT;
-    shared->items[1].level = CSK_POOL_BACKGROUND;
-    post(2, waits_for_its_flag);
+    for (int i = 0; i < count; i++) shared->items[1 + i].level = levels[i];
     post(3, waits_for_its_flag);
+    post(4, waits_for_its_flag);
     explore_wait(&shared->inside, 2);
-    post(0, notes_order);
-    post(1, notes_order);
+    for (int i = 0; i <= count; i++) post(i, notes_order);
     explore_set(&shared->flags[0], 1);
-    explore_wait(&shared->done, 2);
+    explore_wait(&shared->done, (uint32_t)count + 1);
     explore_set(&shared->flags[0], 2);
 }
+static void posts_urgent_and_background(void) { posts_urgent_and(1, (const uint32_t[]){ CSK_POOL_BACKGROUND }); }
+static void posts_all_levels(void) {
+    posts_urgent_and(2, (const uint32_t[]){ CSK_POOL_NORMAL, CSK_POOL_BACKGROUND });
+}
 /* A third worker may have come meanwhile, and turns that overlap end in any order. */
-static void background_was_first(void) { EXPECT(csk_pool_workers() > 2 || shared->order[0] == 1); }
+static void lower_was_first(void) { EXPECT(csk_pool_workers() > 2 || shared->order[0] == 1); }
 
 /* Workers beyond those that the pool keeps end once they have slept for a while. */
 static void make_with_idle_workers(void) {
@@ -103,7 +111,9 @@ static void posts_blocking_and_waits(void) {
 static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
 CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
 CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background },
-       .check = background_was_first)
+       .check = lower_was_first)
+CLIENT(pool_turn_of_normal, .setup = make_before_a_128th_turn, .threads = { posts_all_levels },
+       .check = lower_was_first)
 
 /* Workers that wait inside the library, once and again, make place for others by saying so: the third of three, which
  * the others wait for, runs. */

@@ -19,8 +19,9 @@
  * Of the signals, workers take those that a crash inside a function raises, and SIGPROF. They have an alternate signal
  * stack, and the name "csk-worker".
  *
- * Urgent items come before normal ones, and normal items before background ones. But one item in 64 is taken from the
- * lowest level that waits.
+ * Urgent items come before normal ones, and normal items before background ones. But one item in 64 is taken from one
+ * of the two lower levels, in turn: while others keep coming, a level gets one item in 128, and one in 64 where the
+ * other one is empty.
  *
  * Where a function ends its thread, by pthread_exit or at a cancellation point where somebody has cancelled the worker,
  * it also ends what it was part of. That is reported (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h), and another worker

@@ -14,7 +14,7 @@
 #include "wait/spin_park.h"
 
 static const int64_t spin_ns = 5000; /* about what a wake costs */
-static const uint32_t turn_of_lowest = 64;
+static const uint32_t turn_of_lower = 64;
 
 enum { CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
 
@@ -175,12 +175,21 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     return 0;
 }
 
+/* The level that is looked at as number `i` for item number `taken`. Every 64th item is looked for below the most
+ * urgent level, and each level there comes first in its turn. So while others keep coming a level waits for as many
+ * items at most as 64 times the number of levels below the first. */
+static int level_in_order(uint64_t taken, int i) {
+    enum { LOWER = CSK_POOL_LEVELS - 1 };
+    if (CSK_LIKELY(taken % turn_of_lower != 0)) return csk_pool_order[i];
+    return csk_pool_order[i < LOWER ? 1 + (taken / turn_of_lower + (uint32_t)i) % LOWER : 0];
+}
+
 /* Called under the lock. */
 static csk_pool_item_t *take(void) {
     if (csk_pool.queued == 0) return NULL;
-    bool lowest = ++csk_pool.taken % turn_of_lowest == 0;
+    csk_pool.taken++;
     for (int i = 0; i < CSK_POOL_LEVELS; i++) {
-        csk_pool_queue_t *level = &csk_pool.levels[csk_pool_order[lowest ? CSK_POOL_LEVELS - 1 - i : i]];
+        csk_pool_queue_t *level = &csk_pool.levels[level_in_order(csk_pool.taken, i)];
         csk_pool_item_t *item = level->first;
         if (item == NULL) continue;
         level->first = item->next;
