@@ -140,5 +140,5 @@ static void workers_end_when_nobody_has_needed_them_for_a_while(void) {
     CHECK(csk_pool_workers() > csk_pool.wanted);
 }
 
-TEST_MAIN(TEST(one_turn_in_64_is_for_background_work),
-          TEST(each_level_has_its_turn_while_the_others_keep_coming), TEST(workers_end_when_nobody_has_needed_them_for_a_while))
+TEST_MAIN(TEST(one_turn_in_64_is_for_background_work), TEST(each_level_has_its_turn_while_the_others_keep_coming),
+          TEST(workers_end_when_nobody_has_needed_them_for_a_while))

@@ -93,9 +93,7 @@ static void posts_urgent_and(int count, const uint32_t *levels) {
     explore_set(&shared->flags[0], 2);
 }
 static void posts_urgent_and_background(void) { posts_urgent_and(1, (const uint32_t[]){ CSK_POOL_BACKGROUND }); }
-static void posts_all_levels(void) {
-    posts_urgent_and(2, (const uint32_t[]){ CSK_POOL_NORMAL, CSK_POOL_BACKGROUND });
-}
+static void posts_all_levels(void) { posts_urgent_and(2, (const uint32_t[]){ CSK_POOL_NORMAL, CSK_POOL_BACKGROUND }); }
 /* A third worker may have come meanwhile, and turns that overlap end in any order. */
 static void lower_was_first(void) { EXPECT(csk_pool_workers() > 2 || shared->order[0] == 1); }
 

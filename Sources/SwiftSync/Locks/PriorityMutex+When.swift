@@ -59,6 +59,21 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
+    /// Does the same for a body that returns nothing. It returns false if `body` was not run, and the compiler warns
+    /// where nobody looks at that.
+    @inlinable
+    public borrowing func withLock<Failure: Error>(
+        when predicate: @Sendable (borrowing Value) -> Bool,
+        priority: CommandPriority = .normal,
+        timeout: TimeLimit,
+        _ body: (inout sending Value) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        if !enterFast(when: predicate), !enterSlowly(when: predicate, priority, timeout) { return false }
+        defer { box.leave() }
+        try body(&box.value.pointee)
+        return true
+    }
+
     /// Enters if the mutex is free and the predicate is true at once.
     @inlinable
     borrowing func enterFast(when predicate: @Sendable (borrowing Value) -> Bool) -> Bool {

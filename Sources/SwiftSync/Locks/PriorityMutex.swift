@@ -116,6 +116,20 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
+    /// Does the same for a body that returns nothing. It returns false if `body` was not run, and the compiler warns
+    /// where nobody looks at that.
+    @inlinable
+    public borrowing func withLock<Failure: Error>(
+        priority: CommandPriority = .normal,
+        timeout: TimeLimit,
+        _ body: (inout sending Value) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        if !box.enterFast(), !enterSlowly(priority, timeout) { return false }
+        defer { box.leave() }
+        try body(&box.value.pointee)
+        return true
+    }
+
     @usableFromInline
     borrowing func enterOrStop(_ priority: CommandPriority) {
         _ = enterSlowly(priority, deadline: Deadline.never)

@@ -29,9 +29,9 @@ import CSyncKernel
 /// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
 /// that can throw throws; a call that can't throw is never refused, and runs in order in any case. Only misuse stops
 /// the program: a call before an actor was adopted, a second actor, a capacity of zero or less, and after the actor's
-/// end the calls that need the actor, which are `enqueueAndWait`, `Task(on:)` and `drain`. From the actor's `deinit` on
-/// `enqueue` returns false, with a report to ``SyncDiagnostics``, and `enqueueWaitingForRoom` throws
-/// ``OrderedQueueError/shutDown``.
+/// end `enqueueAndWait` and `Task(on:)` in the forms that can't throw. From the actor's `deinit` on `enqueue` returns
+/// false, with a report to ``SyncDiagnostics``, calls that can throw throw ``OrderedQueueError/shutDown``, and `drain`
+/// returns.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class ActorQueue<ActorType: Actor>: Sendable {
@@ -183,10 +183,10 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// gives its turn up, and `work` does not run.
     ///
     /// A task whose turn has come while the actor runs something else returns only once the actor is free. A call
-    /// before an actor was adopted, or after its end, stops the program with a message.
+    /// before an actor was adopted stops the program with a message.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
-    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
+    ///   ``OrderedQueueError/shutDown``, which the end of the actor gives too, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
     ///   deadline of `withDeadline`, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
     {
@@ -213,7 +213,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         _ limit: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
         let deadline = limit.deadline()
-        let actor = storage.actorOrStop(), piece = storage.recordedPiece()
+        let actor = try storage.actorOrThrow(), piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
         return try await Self.run(in: storage, on: actor, piece) { actor in
             try Self.throwIfTooLate(deadline)
@@ -252,7 +252,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     // MARK: - The end
 
     /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
-    /// no room. Before an actor was adopted, and after its end, it stops the program with a message.
+    /// no room. After the actor's end there is nothing to wait for, and it returns. Before an actor was adopted it
+    /// stops the program with a message.
     ///
     /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,

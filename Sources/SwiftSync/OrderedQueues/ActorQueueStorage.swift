@@ -50,18 +50,25 @@ final class ActorQueueStorage:
         fatalError("\(subject): work was submitted after the end of its actor")
     }
 
+    func actorOrThrow() throws(OrderedQueueError) -> any Actor {
+        if let actor = actorIfThere() { return actor }
+        throw .shutDown
+    }
+
     /// Nil after the end of the actor, and already in its `deinit`. Before the adoption it stops the program.
     private func actorIfThere() -> (any Actor)? {
-        let (actor, isAdopted) = box.withState { (_: inout State) -> ((any Actor)?, Bool) in
-            (self.actor, self.isAdopted)
-        }
+        let (actor, isAdopted) = adopted
         if isAdopted { return actor }
         fatalError("\(subject): work was submitted before adoptExecutionContext(of:)")
     }
 
+    private var adopted: (actor: (any Actor)?, isAdopted: Bool) {
+        box.withState { (_: inout State) in (actor, isAdopted) }
+    }
+
     override var endText: String {
-        let hasActor = box.withState { (_: inout State) in actor != nil }
-        return hasActor ? super.endText : "the queue's actor has ended"
+        let (actor, isAdopted) = adopted
+        return isAdopted && actor == nil ? "the queue's actor has ended" : super.endText
     }
 
     // MARK: - Submitting
@@ -77,7 +84,7 @@ final class ActorQueueStorage:
     override func inTurn(
         _ work: @escaping Work, _ piece: RecordedPiece?
     ) throws(OrderedQueueError) -> @Sendable () async -> Void {
-        guard let actor = actorIfThere() else { throw .shutDown }
+        let actor = try actorOrThrow()
         return { await self.runInPlace(on: actor, piece, work) }
     }
 
@@ -242,7 +249,8 @@ final class ActorQueueStorage:
     /// Waits until all work that was submitted before has ended.
     func drain(until deadline: Int64) async throws(OrderedQueueError) {
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
-        let actor = actorOrStop()
+        // Work that is accepted retains the actor. So without one there is none.
+        guard let actor = actorIfThere() else { return }
         try await takeTurn(.end, until: deadline)
         if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline, at: box) { throw error }
     }

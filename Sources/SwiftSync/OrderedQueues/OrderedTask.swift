@@ -83,14 +83,16 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<ActorQueueStorage>,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
-        let tracked = queue.track(), storage = queue.storage, actor = storage.actorOrStop()
-        let piece = storage.recordedPiece()
-        let place = Result { () throws(OrderedQueueError) in try storage.letIn(.refusable) }
-        defer { try? place.get().startReturns() }
+        let tracked = queue.track(), storage = queue.storage, piece = storage.recordedPiece()
+        let entry = Result { () throws(OrderedQueueError) in
+            (actor: try storage.actorOrThrow(), place: try storage.letIn(.refusable))
+        }
+        defer { try? entry.get().place.startReturns() }
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
-            try await place.get().waitElsewhere(at: storage.box)
+            let (actor, place) = try entry.get()
+            try await place.waitElsewhere(at: storage.box)
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }

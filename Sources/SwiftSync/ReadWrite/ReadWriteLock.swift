@@ -108,6 +108,17 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(box.value.pointee)
     }
 
+    /// Does the same for a body that returns nothing. It returns false if `body` was not run, and the compiler warns
+    /// where nobody looks at that.
+    @inlinable
+    public borrowing func withReadLock<Failure: Error>(
+        timeout: TimeLimit,
+        _ body: (borrowing Value) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        let done: Void? = try withReadLock(timeout: timeout, body)
+        return done != nil
+    }
+
     // MARK: - Writing
 
     /// Runs `body` with the value while no other thread reads or writes it. It waits for as long as it takes.
@@ -150,6 +161,17 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         }
         defer { unsafe box.withLock { unsafe csk_rwlock_unlock($0) } }
         return try body(&box.value.pointee)
+    }
+
+    /// Does the same for a body that returns nothing. It returns false if `body` was not run, and the compiler warns
+    /// where nobody looks at that.
+    @inlinable
+    public borrowing func withWriteLock<Failure: Error>(
+        timeout: TimeLimit,
+        _ body: (inout Value) throws(Failure) -> Void
+    ) throws(Failure) -> Bool {
+        let done: Void? = try withWriteLock(timeout: timeout, body)
+        return done != nil
     }
 
     /// Runs `write` alone, and then `read` together with other readers. No other writer can enter in between.
