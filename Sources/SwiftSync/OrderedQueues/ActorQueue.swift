@@ -186,8 +186,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// before an actor was adopted stops the program with a message.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
-    ///   ``OrderedQueueError/shutDown``, which the end of the actor gives too, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
-    ///   deadline of `withDeadline`, and what `work` throws.
+    ///   ``OrderedQueueError/shutDown``, which the end of the actor gives too, ``OrderedQueueError/cancelled``,
+    ///   ``OrderedQueueError/timedOut`` at the deadline of `withDeadline`, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
     {
         try await runInTurn(.never, work)

@@ -127,4 +127,33 @@ struct ActorQueuePromiseTests {
         isOver.raise()
         try? await queue.drain()
     }
+
+    /// What can throw used to stop the program too, and so did `drain`, of which nobody can know whether the actor
+    /// lives.
+    @Test
+    func afterTheEndOfTheActorCallsThatCanThrowThrowAndADrainReturns() async throws {
+        for isShutDown in [false, true] {
+            let queue = ActorQueue<Ledger>(name: "ledger")
+            do {
+                let ledger = Ledger(queue: queue)
+                await queue.enqueueAndWait { _ in }
+                withExtendedLifetime(ledger) {}
+            }
+            if isShutDown { queue.shutdown() }
+            try await queue.drain()
+            try await queue.drain(timeout: .zero)
+            await #expect(throws: OrderedQueueError.shutDown) { try await queue.enqueueWaitingForRoom { _ in } }
+            await #expect(throws: OrderedQueueError.shutDown) {
+                try await queue.enqueueAndWait { _ in throw CancellationError() }
+            }
+            await #expect(throws: OrderedQueueError.shutDown) {
+                try await queue.enqueueAndWait(timeout: .seconds(1)) { _ in }
+            }
+            let task = Task(on: queue) { _ in throw CancellationError() }
+            await #expect(throws: OrderedQueueError.shutDown) { try await task.value }
+            let cancellable = CancellableQueue(underlyingQueue: queue)
+            let other = Task(on: cancellable) { _ in throw CancellationError() }
+            await #expect(throws: OrderedQueueError.shutDown) { try await other.value }
+        }
+    }
 }

@@ -36,8 +36,8 @@
  *
  * Recursive gates are left at all their levels, and taken again at as many. csk_gate_lock_when is one of the plain
  * functions, which must not be mixed with the recursive ones: a recursive gate has csk_gate_lock_when_recursive. A
- * thread that holds it gets EDEADLK of csk_gate_lock_when. A csk_mutex has no predicates, since its unlock looks at one word only: use a csk_cond
- * there. These calls are no points of cancellation.
+ * thread that holds it gets EDEADLK of csk_gate_lock_when. A csk_mutex has no predicates, since its unlock looks at one
+ * word only: use a csk_cond there. These calls are no points of cancellation.
  *
  * fork. Nobody of the parent waits in the child.
  *
@@ -71,8 +71,8 @@ CSK_MUST_USE static inline int csk_gate_lock_when(csk_gate_t *gate, csk_gate_pre
     return csk_gate_lock_when_ranked(gate, predicate, context, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 
-/* The same for a recursive gate, which csk_gate_unlock_recursive leaves. A thread that holds it has one more level then.
- * EAGAIN at 2^32 levels; never EDEADLK. */
+/* The same for a recursive gate, which csk_gate_unlock_recursive leaves. A thread that holds it has one more level
+ * then. EAGAIN at 2^32 levels; never EDEADLK. */
 CSK_MUST_USE static inline int csk_gate_lock_when_recursive(csk_gate_t *gate, csk_gate_predicate_t predicate,
                                                             void *context, int32_t priority, int64_t deadline_ns) {
     int status = csk_gate_lock_recursive(gate, priority, deadline_ns);
