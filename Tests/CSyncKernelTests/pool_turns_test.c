@@ -3,6 +3,9 @@
 #include "pool/pool.c"
 
 #include <csynckernel/csynckernel.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -51,49 +54,72 @@ static void one_turn_in_64_is_for_background_work(void) {
     wait_until(LOAD(&held) == 0);
 }
 
-/* Urgent and background items come as fast as they are taken. A normal one never ran: each 64th turn was for the lowest
- * level that waited. */
-enum { ALWAYS = 8 };
-static uint32_t ends;
-typedef struct {
-    csk_pool_item_t item;
-    uint64_t taken; /* how many items had been taken when this one began */
-} timed_t;
-static void comes_again(csk_pool_item_t *item) {
-    if (!LOAD(&ends)) CHECK_STATUS(csk_pool_post(item, comes_again), 0);
-    else ADD(&ran, 1);
-}
-static uint64_t taken_so_far(void) {
-    csk_queue_lock(&csk_pool.lock);
-    uint64_t taken = csk_pool.taken;
-    csk_queue_unlock(&csk_pool.lock);
-    return taken;
-}
-static void notes_its_turn(csk_pool_item_t *item) {
-    ((timed_t *)item)->taken = taken_so_far();
-    ADD(&begun, 1);
+/* Items of the other levels come back as soon as they are taken. A normal one was never taken: each 64th turn was for
+ * the lowest level that waited. No worker sees these items, since all of it happens under the lock. */
+static void put(csk_pool_item_t *item) {
+    csk_pool_queue_t *level = &csk_pool.levels[item->level];
+    item->next = NULL;
+    if (level->last != NULL) level->last->next = item;
+    else level->first = item;
+    level->last = item;
+    count_queued(1);
 }
 static void each_level_has_its_turn_while_the_others_keep_coming(void) {
-    static csk_pool_item_t always[2 * ALWAYS];
     enum { TURNS = 64 * (CSK_POOL_LEVELS - 1) };
-    for (int level = 0; level < CSK_POOL_LEVELS; level++) {
-        STORE(&begun, 0);
-        STORE(&ran, 0);
-        STORE(&ends, 0);
-        for (int i = 0; i < 2 * ALWAYS; i++) {
-            always[i].level = (uint32_t)(level + 1 + i % 2) % CSK_POOL_LEVELS;
-            CHECK_STATUS(csk_pool_post(&always[i], comes_again), 0);
+    csk_queue_lock(&csk_pool.lock);
+    for (uint32_t start = 0; start < 2 * TURNS * CSK_POOL_LEVELS; start++) {
+        csk_pool_item_t items[CSK_POOL_LEVELS];
+        uint32_t rare = start % CSK_POOL_LEVELS, turns = 0;
+        for (uint32_t level = 0; level < CSK_POOL_LEVELS; level++) {
+            items[level].level = level;
+            put(&items[level]);
         }
-        static timed_t rare;
-        rare = (timed_t){ .item.level = (uint32_t)level };
-        uint64_t before = taken_so_far();
-        CHECK_STATUS(csk_pool_post(&rare.item, notes_its_turn), 0);
-        wait_until(LOAD(&begun) == 1);
-        /* Others may take items between the two looks at the count and what they are about. */
-        CHECK(rare.taken - before <= TURNS + 2 * CSK_POOL_WORKERS_MAX);
-        STORE(&ends, 1);
-        wait_until(LOAD(&ran) == 2 * ALWAYS);
+        for (csk_pool_item_t *item; (item = take()) != &items[rare]; turns++) put(item);
+        CHECK(turns < TURNS);
+        while (take() != NULL) {}
     }
+    csk_queue_unlock(&csk_pool.lock);
+}
+
+/* ---- A worker that was told to look, and is late ------------------------------------------------------------------ */
+
+static uint32_t is_in_handler, may_leave_handler;
+static void stays_in_handler(int number) {
+    (void)number;
+    STORE(&is_in_handler, 1);
+    while (!LOAD(&may_leave_handler)) sched_yield();
+}
+static uint32_t count_idle(void) {
+    uint32_t count = 0;
+    csk_queue_lock(&csk_pool.lock);
+    for (const csk_pool_worker_t *worker = csk_pool.idle; worker != NULL; worker = worker->next_idle) count++;
+    csk_queue_unlock(&csk_pool.lock);
+    return count;
+}
+static void counts(csk_pool_item_t *item) {
+    (void)item;
+    ADD(&ran, 1);
+}
+/* The one that is called first is in a handler of a signal, and another one sleeps. Both items began after the handler:
+ * nobody else was called, and nothing was watched. */
+static void a_worker_that_is_late_keeps_no_other_asleep(void) {
+    static csk_pool_item_t items[4];
+    struct sigaction action = { .sa_handler = stays_in_handler };
+    CHECK_STATUS(sigaction(SIGPROF, &action, NULL), 0);
+    STORE(&go, 0);
+    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pool_post(&items[i], hold), 0);
+    wait_until(LOAD(&held) == 2);
+    STORE(&go, 2);
+    wait_until(LOAD(&held) == 0 && count_idle() >= 2);
+    csk_queue_lock(&csk_pool.lock);
+    int32_t late = csk_pool.idle->look.thread_id;
+    csk_queue_unlock(&csk_pool.lock);
+    CHECK_STATUS(syscall(SYS_tgkill, getpid(), late, SIGPROF), 0);
+    wait_until(LOAD(&is_in_handler));
+    STORE(&ran, 0);
+    for (int i = 2; i < 4; i++) CHECK_STATUS(csk_pool_post(&items[i], counts), 0);
+    wait_until(LOAD(&ran) == 2);
+    STORE(&may_leave_handler, 1);
 }
 
 /* ---- Workers that nobody needs ----------------------------------------------------------------------------------- */
@@ -141,4 +167,4 @@ static void workers_end_when_nobody_has_needed_them_for_a_while(void) {
 }
 
 TEST_MAIN(TEST(one_turn_in_64_is_for_background_work), TEST(each_level_has_its_turn_while_the_others_keep_coming),
-          TEST(workers_end_when_nobody_has_needed_them_for_a_while))
+          TEST(a_worker_that_is_late_keeps_no_other_asleep), TEST(workers_end_when_nobody_has_needed_them_for_a_while))

@@ -78,17 +78,21 @@ static bool lacks_worker(void) {
            csk_pool.workers < csk_pool.attr.most;
 }
 
-/* Called under the lock. Takes the worker that went to sleep last off the stack, for the caller to wake. */
-static csk_pool_worker_t *call_worker(void) {
+/* Takes the worker that went to sleep last off the stack. */
+csk_pool_worker_t *csk_pool_take_idle(void) {
     csk_pool_worker_t *worker = csk_pool.idle;
-    if (worker == NULL || csk_pool.waking) return NULL;
+    if (worker == NULL) return NULL;
     csk_pool.idle = worker->next_idle;
     csk_pool.waking = true;
     return worker;
 }
 
+/* Called under the lock. While one that was told to look is on its way, others are called by that one, or by the
+ * supervisor if it is late. */
+static csk_pool_worker_t *call_worker(void) { return csk_pool.waking ? NULL : csk_pool_take_idle(); }
+
 /* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
-static void wake(csk_pool_worker_t *worker) { csk_word_answer(&worker->word, CALLED); }
+void csk_pool_wake(csk_pool_worker_t *worker) { csk_word_answer(&worker->word, CALLED); }
 
 static void learn_processors(void) {
     csk_processors_t processors = csk_platform_processors();
@@ -169,7 +173,7 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     /* The watch also tries again when a worker could not be started. */
     bool watches = worker == NULL && csk_pool_begin_watch();
     csk_queue_unlock(&csk_pool.lock);
-    if (worker != NULL) wake(worker);
+    if (worker != NULL) csk_pool_wake(worker);
     if (start) csk_pool_start_worker();
     if (watches) csk_pool_call_supervisor();
     return 0;
@@ -311,7 +315,7 @@ static void run_worker(void *context) {
         }
         csk_queue_unlock(&csk_pool.lock);
         leave(&frame);
-        if (next != NULL) wake(next);
+        if (next != NULL) csk_pool_wake(next);
         if (watches) csk_pool_call_supervisor();
         called = item == NULL;
         if (item != NULL) {

@@ -127,12 +127,16 @@ static bool note_stall(bool stuck, int64_t now_ns) {
     return reports && csk_pool.stall.count != 0;
 }
 
-/* Work waits, and for 1 ms no worker has come for any. All workers are inside functions that block or take long. */
+/* Work waits, and for 1 ms no worker has come for any. All workers are inside functions that block or take long; or the
+ * one that was told to look is late, and the next one is told. */
 static void look_for_progress(void) {
     csk_queue_lock(&csk_pool.lock);
-    bool stalled = csk_pool.queued != 0 && csk_pool.idle == NULL && csk_pool.taken == csk_pool.taken_before;
+    bool nothing_taken = csk_pool.queued != 0 && csk_pool.taken == csk_pool.taken_before;
+    csk_pool_worker_t *next = nothing_taken ? csk_pool_take_idle() : NULL;
+    bool stalled = nothing_taken && next == NULL;
     uint32_t workers = csk_pool.workers;
     csk_queue_unlock(&csk_pool.lock);
+    if (next != NULL) csk_pool_wake(next);
     uint32_t running = stalled && workers < csk_pool.attr.most ? count_running(workers) : 0, more = 0;
     csk_queue_lock(&csk_pool.lock);
     stalled = stalled && csk_pool.taken == csk_pool.taken_before;
@@ -148,8 +152,9 @@ static void look_for_progress(void) {
     for (; more > 0; more--) started |= csk_pool_start_worker() == 0;
     int64_t now_ns = csk_platform_now();
     csk_queue_lock(&csk_pool.lock);
-    /* A worker that was told to look will begin a watch, if there is more than it can take. */
-    bool again = csk_pool.queued != 0 && csk_pool.idle == NULL && !csk_pool.waking;
+    /* A worker that has looked calls the next one, if there is more than it can take. One that was told to look may be
+     * late. */
+    bool again = csk_pool.queued != 0 && (csk_pool.idle == NULL || csk_pool.waking);
     /* Where nobody could be started, enough workers run, or the system has no thread to give. Those workers may come to
      * sleep, and other threads may end. So the supervisor looks again later. */
     csk_pool.watching = again && (started || !stalled);

@@ -58,9 +58,10 @@ static inline void csk_pool_count_workers(uint32_t change) {
     csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED);
 }
 
-/* Called under the lock, when there is work and nobody to call. Whether to call the supervisor. */
+/* Called under the lock, when there is work and nobody to call, or somebody was told to look and may be late. Whether to
+ * call the supervisor. */
 static inline bool csk_pool_begin_watch(void) {
-    if (csk_pool.watching || csk_pool.waking) return false;
+    if (csk_pool.watching) return false;
     csk_pool.watching = true;
     csk_pool.taken_before = csk_pool.taken;
     return true;
@@ -68,6 +69,9 @@ static inline bool csk_pool_begin_watch(void) {
 
 /* The caller has counted the worker. */
 int csk_pool_start_worker(void);
+/* Called under the lock, for one that is told to look, or NULL. Without the lock the caller wakes the worker. */
+csk_pool_worker_t *csk_pool_take_idle(void);
+void csk_pool_wake(csk_pool_worker_t *worker);
 /* In pool_growth.c. A child of fork has no supervisor; one is started for its first watch. */
 int csk_pool_start_supervisor(void);
 /* Called after csk_pool_begin_watch, without the lock. */

@@ -9,7 +9,7 @@ extension Operation {
             of("PriorityMutex.withLock, strict") { strict.withLock { $0 &+= 1 } },
             of("PriorityMutex.withLockIfAvailable") { mutex.withLockIfAvailable { $0 &+= 1 } },
             of("PriorityMutex.withLock(priority:timeout:)") {
-                mutex.withLock(priority: .high, timeout: .seconds(1)) { $0 &+= 1 }
+                _ = mutex.withLock(priority: .high, timeout: .seconds(1)) { $0 &+= 1 }
             },
             of("CriticalSection.execute, and once more inside") { section.execute { section.execute {} } },
             of("ReadWriteLock.withWriteLock") { lock.withWriteLock { $0 &+= 1 } },
