@@ -1,5 +1,5 @@
-/* workqueue_turn_time_test.c: a queue whose works take long gives its worker to others in time. The pool has one worker, so
- * this program has tests of turns alone. */
+/* workqueue_turn_time_test.c: a queue whose works take long gives its worker to others in time. The pool has one worker,
+ * so this program has tests of turns alone. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
