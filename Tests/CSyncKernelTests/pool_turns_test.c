@@ -81,7 +81,7 @@ static void each_level_has_its_turn_while_the_others_keep_coming(void) {
     csk_queue_unlock(&csk_pool.lock);
 }
 
-/* ---- A worker that was told to look, and is late ------------------------------------------------------------------ */
+/* ---- A worker that was told to look, and is late ---------------------------------------------------------------- */
 
 static uint32_t is_in_handler, may_leave_handler;
 static void stays_in_handler(int number) {

@@ -1,5 +1,5 @@
-/* workqueue_turn_time_test.c: a queue whose works take long gives its worker to others in time. The pool has one worker,
- * so this program has tests of turns alone. */
+/* workqueue_turn_time_test.c: a queue whose works take long gives its worker to others in time. The pool has one
+ * worker, so this program has tests of turns alone. */
 #include <csynckernel/csynckernel.h>
 
 #include "test.h"
@@ -25,8 +25,8 @@ static void notes_its_turn(csk_work_t *work, int status) {
     STORE(&other_ran, 1);
 }
 
-/* Others used to wait for 128 works, however long each took. The worker sees after the first that the other queue waits,
- * and after the second that it has waited for longer than a turn. */
+/* Others used to wait for 128 works, however long each took. The worker sees after the first that the other queue
+ * waits, and after the second that it has waited for longer than a turn. */
 static void a_queue_whose_works_take_long_gives_way_in_time(void) {
     CHECK_STATUS(csk_pool_configure(&(csk_pool_attr_t){ .least = 1, .most = 1 }), 0);
     for (int i = 0; i < WORKS; i++) CHECK_STATUS(csk_workqueue_enqueue(&busy, &works[i], takes_long), 0);

@@ -58,8 +58,8 @@ static inline void csk_pool_count_workers(uint32_t change) {
     csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED);
 }
 
-/* Called under the lock, when there is work and nobody to call, or somebody was told to look and may be late. Whether to
- * call the supervisor. */
+/* Called under the lock, when there is work and nobody to call, or somebody was told to look and may be late. Whether
+ * to call the supervisor. */
 static inline bool csk_pool_begin_watch(void) {
     if (csk_pool.watching) return false;
     csk_pool.watching = true;
