@@ -92,7 +92,7 @@ enum OrderedTask {
             tracked?.begin()
             defer { tracked?.end() }
             let (actor, place) = try entry.get()
-            try await place.waitElsewhere(at: storage.box)
+            await place.waitElsewhere(at: storage.box)
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }

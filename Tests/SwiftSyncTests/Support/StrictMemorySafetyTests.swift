@@ -61,7 +61,7 @@ import Testing
             _ = table.withReadLock(timeout: .seconds(1)) { $0[1] }
             table.withWriteLock { $0[2] = "two" }
             _ = table.withWriteLockIfAvailable { $0.count }
-            table.withWriteLock(timeout: .seconds(1)) { $0[2] = nil }
+            _ = table.withWriteLock(timeout: .seconds(1)) { $0[2] = nil }
             _ = table.withWriteLock { $0[3] = "three" } thenRead: { table, _ in table.count }
             try table.withUpgradableReadLock { table, upgrade in try upgrade { $0[table.count] = "next" } }
             _ = scratch.value()

@@ -16,8 +16,6 @@ static const int64_t linger_ns = 2000;
 #ifndef CSK_WORKQUEUE_LIMITS
 enum { QUANTUM = 128 };
 #endif
-/* Or once the worker has seen for so long that others wait. */
-static const int64_t turn_ns = 1000000;
 
 static _Thread_local csk_section_t *innermost __attribute__((tls_model("initial-exec")));
 
@@ -115,22 +113,6 @@ static bool others_wait(csk_workqueue_t *queue) {
     return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
 }
 
-/* After `served` works: whether the queue's turn is over, since the pool has other work. The clock is read after 1, 2
- * and 4 works, and then after each 8: after each one it would cost a short work a fifth of its time. So long works are
- * found soon, and where short ones were followed by long ones, others wait for 8 of these at most. */
-static bool turn_is_over(csk_workqueue_t *queue, uint32_t served, int64_t *seen_ns) {
-    if (CSK_LIKELY(csk_pool_queued() == 0)) {
-        *seen_ns = 0;
-        return false;
-    }
-    bool counts = served % QUANTUM == 0, looks = served % 8 == 0 || served == 1 || served == 2 || served == 4;
-    if ((!counts && !looks) || !others_wait(queue)) return false;
-    if (counts) return true;
-    int64_t now_ns = csk_platform_now();
-    if (*seen_ns == 0) *seen_ns = now_ns;
-    return now_ns - *seen_ns >= turn_ns;
-}
-
 /* Watches the inbox for a moment, where that pays for this worker. On a concurrent queue only one worker does so at a
  * time. Returns whether what the worker finds then says if it has paid. */
 static bool linger(csk_workqueue_t *queue, csk_spin_habit_t *habit) {
@@ -217,7 +199,6 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
     csk_section_t *section = &frame->section;
     frame->abandon = abandon;
     uint32_t epoch = csk_pool_epoch();
-    int64_t seen_ns = 0; /* since when others wait for the worker; 0: none did */
     bool ends = false, lingered = false, watched = false, more;
     for (uint32_t served = 0;;) {
         csk_work_t *work = next(queue, section, ends, lingered, &more);
@@ -230,7 +211,7 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
             lingered = false;
             ends = run(work, section);
             if (ends && CSK_UNLIKELY(csk_section_is_over(section))) return; /* a child's queue has no worker yet */
-            if (!turn_is_over(queue, ++served, &seen_ns)) continue;
+            if (++served % QUANTUM != 0 || !others_wait(queue)) continue;
             if (ends) end(section);
             if (CSK_LIKELY(csk_pool_epoch() == epoch)) leave_by(step_back, queue);
             return;
