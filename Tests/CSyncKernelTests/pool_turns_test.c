@@ -110,7 +110,7 @@ static void a_worker_that_is_late_keeps_no_other_asleep(void) {
     for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pool_post(&items[i], hold), 0);
     wait_until(LOAD(&held) == 2);
     STORE(&go, 2);
-    wait_until(LOAD(&held) == 0 && count_idle() >= 2);
+    wait_until(LOAD(&held) == 0 && count_idle() == csk_pool_workers());
     csk_queue_lock(&csk_pool.lock);
     int32_t late = csk_pool.idle->look.thread_id;
     csk_queue_unlock(&csk_pool.lock);
@@ -119,6 +119,10 @@ static void a_worker_that_is_late_keeps_no_other_asleep(void) {
     STORE(&ran, 0);
     for (int i = 2; i < 4; i++) CHECK_STATUS(csk_pool_post(&items[i], counts), 0);
     wait_until(LOAD(&ran) == 2);
+    csk_queue_lock(&csk_pool.lock);
+    for (const csk_pool_worker_t *worker = csk_pool.idle; worker != NULL; worker = worker->next_idle)
+        CHECK(worker->look.thread_id != late); /* it was called, and has not come */
+    csk_queue_unlock(&csk_pool.lock);
     STORE(&may_leave_handler, 1);
 }
 

@@ -83,15 +83,18 @@ enum OrderedTask {
         _ name: String?, _ priority: TaskPriority?, on queue: some OrderedTaskQueue<ActorQueueStorage>,
         operation: @escaping @Sendable (isolated ActorType) async throws -> Success
     ) -> Task<Success, any Error> {
-        let tracked = queue.track(), storage = queue.storage, piece = storage.recordedPiece()
+        let tracked = queue.track(), storage = queue.storage
         let entry = Result { () throws(OrderedQueueError) in
-            (actor: try storage.actorOrThrow(), place: try storage.letIn(.refusable))
+            (
+                actor: try storage.actorOrThrow(), piece: storage.recordedPiece(),
+                place: try storage.letIn(.refusable)
+            )
         }
         defer { try? entry.get().place.startReturns() }
         return Task.immediate(name: name, priority: priority) {
             tracked?.begin()
             defer { tracked?.end() }
-            let (actor, place) = try entry.get()
+            let (actor, piece, place) = try entry.get()
             await place.waitElsewhere(at: storage.box)
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }

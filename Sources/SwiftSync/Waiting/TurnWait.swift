@@ -24,6 +24,8 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     private var refusal: Int32 = 0
     /// The name of the task that waits, where somebody is told of waits. Only the task writes it, before it waits.
     @safe private var taskName: UnsafePointer<CChar>?
+    /// Whether a task waits, as it does in ``run(isCancellable:_:)``. It is written where the name is.
+    private var isAwaited = false
     /// The wait as the kernel is told of it. It is written before the task is parked, and then belongs to the task.
     private var told: ToldWait?
     let deadline: Int64
@@ -52,7 +54,10 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     final func run(isCancellable: Bool, _ body: () -> Void) async -> Int32 {
         defer { timer?.stop() }
         // Here, since the task runs: while it is being suspended it is not the current one.
-        if csk_task_waits_are_told() { taskName = unsafe RuntimeFacts.nameOfTask() }
+        if csk_task_waits_are_told() {
+            taskName = unsafe RuntimeFacts.nameOfTask()
+            isAwaited = true
+        }
         if !isCancellable { return await runInTurn(body) }
         return await withTaskCancellationHandler {
             await runInTurn(body)
@@ -108,7 +113,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         let isTold = csk_task_waits_are_told()
         if isTold {
             let task = UInt64(RuntimeFacts.addressOfTask(of: self.job))
-            told = unsafe ToldWait(self, of: task, named: taskName)
+            if isAwaited { told = unsafe ToldWait(self, of: task, named: taskName) }
             csk_deadlock_suspend(task)
         }
         defer { if isTold { csk_deadlock_suspend(0) } }

@@ -77,8 +77,6 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe room.initialize(to: csk_workqueue_wait_t())
         self.room = unsafe room
         let reference = unsafe Unmanaged.passRetained(self)
-        // Before the queue may tell of the place.
-        hasNoPlace.store(true, ordering: .relaxed)
         let status = unsafe csk_workqueue_enqueue_when_room(
             core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
         waitsForRoom = status == EINPROGRESS
@@ -108,6 +106,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_TURN)
         unsafe told.rank = rank
         unsafe told.deadline_ns = deadline
+        // The queue shows who waits for room, from before the work is submitted until it has a place.
+        if case .suspending = admission, core.callersWaitForRoom { hasNoPlace.store(true, ordering: .relaxed) }
         // The queue counts how long works wait.
         unsafe told.is_not_counted = 1
     }

@@ -120,6 +120,24 @@ struct WaitingTasksTests {
         }
     }
 
+    /// The task's wait does not keep the view from reading the queue, whose worker waits nowhere.
+    @Test
+    func aQueueWhoseWorkRunsIsShownWholeWhileATaskWaitsForIt() async throws {
+        try await listingTasks {
+            let queue = WorkQueue(label: "view: served"), isInside = Flag(), mayLeave = Flag()
+            queue.async {
+                isInside.raise()
+                while !mayLeave.isRaised { sched_yield() }
+            }
+            await waitUntil { isInside.isRaised }
+            let task = Task(name: "a reader") { await queue.run { 7 } }
+            let seen = try await seen("view: served", waiting: 1)
+            #expect(seen.kind == .workQueue && seen.runningCount == 1 && seen.waiters[0].taskName == "a reader")
+            mayLeave.raise()
+            #expect(await task.value == 7)
+        }
+    }
+
     @Test
     func aTaskThatHasGotRoomWaitsForItsTurn() async throws {
         try await listingTasks {

@@ -26,8 +26,8 @@
  *
  * A predicate reads what the gate protects, and must come to the same result until somebody has changed that. It runs
  * on other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything
- * that others see. Locking the gate gives EDEADLK there. It is ILLEGAL to unlock the gate in it, to wait there for a
- * predicate of the same gate, and to end it other than by returning.
+ * that others see. Locking the gate gives EDEADLK there. It is ILLEGAL to lock a recursive gate or to unlock the gate
+ * in it, to wait there for a predicate of the same gate, and to end it other than by returning.
  *
  * A status is 0 or one of these. ETIMEDOUT: the predicate was not true by the deadline, nor when the thread held the
  * gate again after that; it is never early. EINVAL: no predicate, or a rank that csk_rank does not give. ESHUTDOWN: the
@@ -75,7 +75,7 @@ CSK_MUST_USE static inline int csk_gate_lock_when(csk_gate_t *gate, csk_gate_pre
  * then. EAGAIN at 2^32 levels; never EDEADLK. */
 CSK_MUST_USE static inline int csk_gate_lock_when_recursive(csk_gate_t *gate, csk_gate_predicate_t predicate,
                                                             void *context, int32_t priority, int64_t deadline_ns) {
-    int status = csk_gate_lock_recursive(gate, priority, deadline_ns);
+    int status = predicate != NULL ? csk_gate_lock_recursive(gate, priority, deadline_ns) : EINVAL;
     if (status != 0) return status;
     status = csk_gate_await(gate, predicate, context, priority, deadline_ns);
     if (status != 0) (void)csk_gate_unlock_recursive(gate);

@@ -357,9 +357,9 @@ static void take(csk_inspection_t *view, csk_look_more_t *more) {
     csk_look_at_pool(&look);
     look_at_threads(&look);
     look_at_callbacks(&look);
-    csk_look_at_tasks(&look);
     view->timers.busy = !csk_timers_look(&view->timers, csk_look_until(&look));
     csk_look_at_kept_queues(&look);
+    csk_look_at_tasks(&look); /* which read no object of the kernel, but may wait at one */
     count_waiters(view);
     for (uint32_t i = 0; i < view->object_count; i++)
         if (view->objects[i].kind == CSK_OBJECT_WORKQUEUE) find_runner(&look, &view->objects[i]);

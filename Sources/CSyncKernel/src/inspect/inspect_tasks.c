@@ -48,6 +48,11 @@ static bool add_wait(const csk_task_wait_t *wait, void *context) {
     if (wait->object == NULL || (wait->is_over != NULL && wait->is_over(wait->waiter))) return true;
     csk_inspected_object_t *object = csk_look_object(look, wait->object, wait->object_kind, &fresh);
     if (object == NULL) return true;
+    if (fresh && wait->object_kind < CSK_OBJECT_FIFO_QUEUE) {
+        /* A work queue that nothing has led the view to, so it can't be read. */
+        look->view->object_count--;
+        return true;
+    }
     if (fresh) csk_place_text(&wait->place, object->name, sizeof object->name);
     if (wait->has_object) {
         add_holder(look, object, wait);

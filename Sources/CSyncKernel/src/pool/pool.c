@@ -87,8 +87,8 @@ csk_pool_worker_t *csk_pool_take_idle(void) {
     return worker;
 }
 
-/* Called under the lock. While one that was told to look is on its way, others are called by that one, or by the
- * supervisor if it is late. */
+/* Called under the lock. While one that was told to look is on its way, others are called by that one. If it is late,
+ * the supervisor calls them once something else was posted. */
 static csk_pool_worker_t *call_worker(void) { return csk_pool.waking ? NULL : csk_pool_take_idle(); }
 
 /* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
@@ -270,7 +270,7 @@ static void replace_worker(void *context) {
     if (known) part(self);
     bool waits = known && csk_pool.queued != 0, start = waits && self->joined && lacks_worker();
     csk_pool_count_workers(start);
-    bool watches = waits && csk_pool.idle == NULL && csk_pool_begin_watch();
+    bool watches = waits && (csk_pool.idle == NULL || csk_pool.waking) && csk_pool_begin_watch();
     csk_queue_unlock(&csk_pool.lock);
     leave(csk_pool_frame);
     if (start) csk_pool_start_worker();

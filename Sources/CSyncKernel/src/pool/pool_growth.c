@@ -142,7 +142,7 @@ static void look_for_progress(void) {
     stalled = stalled && csk_pool.taken == csk_pool.taken_before;
     if (stalled) {
         more = count_missing(running);
-    } else {
+    } else if (next == NULL) {
         more = count_replacements();
     }
     csk_pool_count_workers(more);
