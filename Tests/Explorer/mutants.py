@@ -650,9 +650,6 @@ MUTANTS = [
      "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);",
      "    csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);"),
     # The pool.
-    ("a worker that leaves work behind does not watch", POOL,
-     "        bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();\n",
-     "        bool watches = false;\n"),
     ("a post finds all workers busy and does not watch", POOL,
      "    bool watches = worker == NULL && csk_pool_begin_watch();\n", "    bool watches = false;\n"),
     ("a post calls nobody", POOL, "    csk_pool_worker_t *worker = call_worker();\n",

@@ -305,6 +305,7 @@ static void run_worker(void *context) {
         }
         csk_pool_item_t *item = take();
         csk_pool_worker_t *next = csk_pool.queued != 0 ? call_worker() : NULL;
+        /* A post has begun it already, unless the supervisor could not be started then. */
         bool watches = csk_pool.queued != 0 && next == NULL && csk_pool_begin_watch();
         self.item = item;
         if (item != NULL) self.function = item->function;
