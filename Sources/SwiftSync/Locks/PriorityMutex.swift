@@ -118,7 +118,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
 
     /// Does the same for a body that returns nothing. It returns true if `body` was run, else false, and the compiler
     /// warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form and drops what a body
-    /// of one expression returns; a body that returns a Bool itself is asked by `withLock(timeout: limit) { } == true`.
+    /// of one expression returns. For a Bool that the body returns, compare: `… { $0.isOpen } == true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
         priority: CommandPriority = .normal,

@@ -88,6 +88,24 @@ struct PriorityMutexTests {
         #expect(waited.value! >= .milliseconds(2))
     }
 
+    @Test
+    func aSectionWithATimeoutThatReturnsNothingSaysWhetherItRan() {
+        let mutex = PriorityMutex(0), lock = ReadWriteLock(0), limit = TimeLimit.milliseconds(1)
+        let sections: @Sendable () -> [Bool] = {
+            [
+                mutex.withLock(timeout: limit) { $0 += 1 },
+                mutex.withLock(when: { _ in true }, timeout: limit) { $0 += 1 },
+                lock.withWriteLock(timeout: limit) { $0 += 1 }, lock.withReadLock(timeout: limit) { _ in },
+            ]
+        }
+        mutex.withLock { _ in
+            lock.withWriteLock { _ in Threads.run(1) { _ in #expect(sections() == [false, false, false, false]) } }
+        }
+        #expect(mutex.withLock { $0 } == 0 && lock.withReadLock { $0 } == 0)
+        #expect(sections() == [true, true, true, true])
+        #expect(mutex.withLock { $0 } == 2 && lock.withReadLock { $0 } == 1)
+    }
+
     @Test(arguments: [GatePolicy.fast, .strict])
     func oneThreadAtATime(policy: GatePolicy) {
         let mutex = PriorityMutex(0, policy: policy, bypassLimit: 4)

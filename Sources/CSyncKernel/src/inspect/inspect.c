@@ -359,7 +359,7 @@ static void take(csk_inspection_t *view, csk_look_more_t *more) {
     look_at_callbacks(&look);
     view->timers.busy = !csk_timers_look(&view->timers, csk_look_until(&look));
     csk_look_at_kept_queues(&look);
-    csk_look_at_tasks(&look); /* which read no object of the kernel, but may wait at one */
+    csk_look_at_tasks(&look); /* after the work queues: it adds tasks to those that were read */
     count_waiters(view);
     for (uint32_t i = 0; i < view->object_count; i++)
         if (view->objects[i].kind == CSK_OBJECT_WORKQUEUE) find_runner(&look, &view->objects[i]);
