@@ -5,7 +5,7 @@
 
 static const int64_t look_ns = 10000000;
 
-static csk_watch_t begin_look(void) { return csk_begin_watch(csk_platform_now()); }
+static csk_watch_t begin_look(void) { return csk_begin_watch(csk_platform_now(), CSK_WATCH_ENDED_NS); }
 
 static void looks_take_a_twentieth_of_a_processor(void *unused) {
     (void)unused;

@@ -9,8 +9,9 @@ static void designates_twice_at_most(void) {
     is_published();
     if (gate->queue_lock != 0) return;
     bool leaves = shared->flags[1] && (int64_t)csk_gate_holder(gate) == shared->noted_ns;
-    if (leaves && gate->designated && !shared->flags[2]) shared->flags[3]++;
-    shared->flags[2] = gate->designated;
+    bool designated = (gate->summary & GATE_DESIGNATED) != 0;
+    if (leaves && designated && !shared->flags[2]) shared->flags[3]++;
+    shared->flags[2] = designated;
     EXPECT(shared->flags[3] <= 2);
 }
 static void leaves(void) {

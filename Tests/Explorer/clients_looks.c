@@ -13,13 +13,13 @@ static struct {
 /* A look has taken so long that others have to wait for their turns. */
 static void make(void) {
     shared = explore_allocate(sizeof *shared);
-    csk_watch_t watch = csk_begin_watch(explore_now());
+    csk_watch_t watch = csk_begin_watch(explore_now(), CSK_WATCH_ENDED_NS);
     EXPECT(csk_watch_may_look(&watch));
     csk_watch_looked(&watch, explore_now() - LOOK_NS);
 }
 
 static void takes_turn(int looker) {
-    csk_watch_t watch = csk_begin_watch(explore_now());
+    csk_watch_t watch = csk_begin_watch(explore_now(), CSK_WATCH_ENDED_NS);
     shared->from_ns[looker] = explore_now();
     if (csk_watch_may_look(&watch)) {
         EXPECT(!watch.has_turn);
@@ -46,10 +46,10 @@ CLIENT(looks_in_turns, .setup = make, .threads = { takes_turn_0, takes_turn_1, t
 
 /* A child has no waiters of the parent's, and so none of their turns. */
 static void forks_and_looks(void) {
-    csk_watch_t watch = csk_begin_watch(explore_now());
+    csk_watch_t watch = csk_begin_watch(explore_now(), CSK_WATCH_ENDED_NS);
     csk_watch_may_look(&watch);
     explore_fork();
-    watch = csk_begin_watch(explore_now());
+    watch = csk_begin_watch(explore_now(), CSK_WATCH_ENDED_NS);
     EXPECT(csk_watch_may_look(&watch));
 }
 CLIENT(looks_in_a_child, .setup = make, .threads = { takes_turn_0, takes_turn_1, forks_and_looks }, .preemptions = 2)

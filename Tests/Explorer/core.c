@@ -65,6 +65,8 @@ static void *scheduler_sp;
 static int64_t now;
 static int time_cell;
 static int spurious_left, jumps_left;
+static bool (*is_late)(int thread, const void *word);
+static bool looks;
 static bool membarrier_works, changes_overtake, failed, given_up;
 static chooser_t chooser;
 static int choices_made, choices_known;
@@ -437,6 +439,7 @@ void core_wake(const void *address, int count, const char *site) {
     wake_sleepers(address, count);
 }
 
+bool core_looks(void) { return looks; }
 bool core_has_membarrier(void) { return membarrier_works; }
 bool core_changes_overtake(void) { return changes_overtake; }
 
@@ -590,8 +593,20 @@ static bool is_asleep(const fiber_t *fiber) {
     return fiber->op == OP_PARKED && !fiber->woken && fiber->deadline > now;
 }
 
+static bool is_late_here(const fiber_t *fiber) {
+    return fiber->op == OP_PARKED && is_late(index_of(fiber), fiber->address);
+}
+/* Whether no thread is left that is not late. */
+static bool only_late_are_left(void) {
+    for (int i = 0; i < fiber_count; i++)
+        if (!fibers[i].done && !fibers[i].daemon && !is_late_here(&fibers[i])) return false;
+    return true;
+}
+static bool is_held_up(const fiber_t *fiber) { return is_late != NULL && is_late_here(fiber) && !only_late_are_left(); }
+
 static bool is_enabled(const fiber_t *fiber) {
     if (!fiber->exists || fiber->done || (fiber->blocked && spin_is_blocked(index_of(fiber)))) return false;
+    if (is_held_up(fiber)) return false;
     switch (fiber->op) {
     case OP_PARKED: return fiber->woken || fiber->deadline <= now;
     case OP_LOCK: return *(const uint32_t *)fiber->address == 0;
@@ -606,8 +621,8 @@ static int64_t next_deadline(void) {
     int64_t first = INT64_MAX;
     for (int i = 0; i < fiber_count; i++) {
         const fiber_t *fiber = &fibers[i];
-        if (!fiber->done && fiber->op == OP_PARKED && !fiber->woken && fiber->deadline > now && fiber->deadline < first)
-            first = fiber->deadline;
+        bool sleeps = !fiber->done && fiber->op == OP_PARKED && !fiber->woken && fiber->deadline > now;
+        if (sleeps && fiber->deadline < first && !is_held_up(fiber)) first = fiber->deadline;
     }
     return first;
 }
@@ -731,6 +746,8 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     jumps_left = client->without_time ? 0 : 2;
     membarrier_works = !client->without_membarrier;
     changes_overtake = client->changes_overtake;
+    is_late = client->is_late;
+    looks = is_late != NULL && !client->without_time;
     failed = given_up = false;
     choices_made = 0;
     choices_known = schedule->known;

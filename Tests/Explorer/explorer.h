@@ -10,6 +10,8 @@
  *   - Time stands still but for pauses (2.5 us each) and for a step that moves it to the next deadline anybody sleeps
  *     for, or, twice in a schedule in which nobody sleeps for one, by 1 ms.
  *   - A park may return without a wake, so many times a schedule as the client allows.
+ *   - A thread that parks may be late for ever: a client says when (`is_late`). Whoever wakes it, it makes no step
+ *     until all others have ended. So a schedule in which somebody waits for it ends in a deadlock.
  *   - A thread may fork: from there on the schedule is the child's, where no other thread is and no store of theirs
  *   that has not arrived. (What the
  *     parent goes on to do, the schedules of other clients show.)
@@ -43,14 +45,16 @@ typedef struct explore_client {
     void (*invariant)(void); /* after each step */
     int preemptions;         /* > 0: explored exhaustively with at most so many preemptions, else by random schedules
                                 only */
-    int spurious;            /* wakes without a reason, per schedule */
-    bool without_membarrier; /* the system refuses it */
-    bool without_time;       /* it does not pass by itself */
-    bool without_rc11;       /* it changes memory as no thread can */
-    bool changes_overtake;   /* a read-modify-write that is no release may pass its thread's stores, as on arm64: where
+    bool (*is_late)(int thread, const void *word); /* whether that thread, which is in a park at that word, gets no
+                                                      processor any more. Asked between steps */
+    int spurious;                                  /* wakes without a reason, per schedule */
+    bool without_membarrier;                       /* the system refuses it */
+    bool without_time;     /* it does not pass by itself, and nobody looks for a thread that is late */
+    bool without_rc11;     /* it changes memory as no thread can */
+    bool changes_overtake; /* a read-modify-write that is no release may pass its thread's stores, as on arm64: where
                                 no plain store follows an atomic one of the same word before the next release */
-    bool waits_for_nobody;   /* a schedule ends even if it favours one thread for ever, so no turn is made fair */
-    const char *fails;       /* a test of the explorer: what its failure begins with, without which it has not passed */
+    bool waits_for_nobody; /* a schedule ends even if it favours one thread for ever, so no turn is made fair */
+    const char *fails;     /* a test of the explorer: what its failure begins with, without which it has not passed */
     struct explore_client *next;
 } explore_client_t;
 

@@ -90,7 +90,6 @@ __attribute__((unused)) static void is_published(void) {
     if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, shown);
     if (next != NULL && gate->bypass_limit == 0)
         EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
-    EXPECT(next != NULL || !gate->designated);
     EXPECT(next == NULL || next->function == NULL || next->state == WAITER_QUEUED);
 }
 

@@ -10,6 +10,8 @@ void core_await(const char *site);
 int core_park(uint32_t *word, uint32_t expected, int64_t deadline, const char *site);
 void core_wake(const void *address, int count, const char *site);
 bool core_has_membarrier(void);
+/* Whether threads look for one that is late. */
+bool core_looks(void);
 bool core_changes_overtake(void);
 void core_membarrier(const char *site);
 void core_fork(const char *site);

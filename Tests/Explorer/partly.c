@@ -20,6 +20,7 @@ static const char *const partly_explored[] = {
     "gate_disown_fast",
     "gate_last_frees_compact",
     "gate_last_frees_strict",
+    "gate_late_meanwhile_fast",
     "gate_three_fast",
     "gate_timeout_of_the_designated_fast",
     "gate_timeout_of_the_next_fast",

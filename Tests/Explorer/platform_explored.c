@@ -20,10 +20,9 @@ csk_timed_wait_t csk_platform_begin_timed(int64_t deadline_ns) {
     return (csk_timed_wait_t){ .deadline_ns = deadline_ns, .until_ns = deadline_ns };
 }
 void csk_platform_end_timed(const csk_timed_wait_t *wait, int64_t now_ns) { (void)wait, (void)now_ns; }
-/* Nobody's holder ends here, and a wake that is lost must stay lost. */
+/* Nobody's holder ends here, and a wake that is lost must stay lost. Only where a thread is late do others look. */
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
-    (void)look_ns;
-    core_park(word, expected, CSK_NEVER, "park");
+    core_park(word, expected, core_looks() ? look_ns : CSK_NEVER, "park");
 }
 bool csk_platform_thread_has_ended(uint64_t identity) {
     (void)identity;

@@ -37,7 +37,7 @@
 
 byte held; bit hW, hD, hH;        /* the word: holder and flags */
 bit sW, sH; byte sR;              /* the summary */
-bit Q, designated, handover;
+bit Q, handover;
 byte queue[N + 1]; byte waiting;
 byte word[N + 1]; bit granted[N + 1];
 bit asleep[N + 1];
@@ -46,6 +46,7 @@ byte inside, users = USERS, done;
 bit gone;                         /* the gate's memory */
 
 #define touch assert(!gone)
+#define designated (word[queue[0]] == TRY)   /* where somebody waits */
 #define rank(i) (i == CALLBACK -> 2 : (i == 0 -> 1 : 0))
 #ifdef STRICT
 #define wants_hand_over 1
@@ -63,8 +64,7 @@ inline unlink(i, by_grant) {
   k = 0;
   do :: k < waiting && queue[k] != i -> k++ :: else -> break od;
   do :: k + 1 < waiting -> queue[k] = queue[k + 1]; k++ :: else -> break od;
-  waiting--; queue[waiting] = 0; k = 0;
-  if :: word[i] == TRY -> designated = 0 :: else fi }
+  waiting--; queue[waiting] = 0; k = 0 }
 
 inline tell(i, w) { if :: word[i] == PARKED -> wake = i :: else fi; word[i] = w }
 inline publish_summary() {
@@ -78,7 +78,7 @@ inline publish_flags() { hW = (waiting > 0); hD = (waiting > 0 && designated); h
 inline grant(i) {
   unlink(i, 1); granted[i] = 1;
   if :: i == CALLBACK -> held = NOBODY; ready = 1 :: else -> held = i + 1; tell(i, GRANTED) fi }
-inline designate(i) { designated = 1; tell(i, TRY) }
+inline designate(i) { tell(i, TRY) }
 
 inline publish() { d_step { touch; publish_summary() }; d_step { touch; publish_flags() } }
 inline settle() {
@@ -131,7 +131,13 @@ inline leave(SELF) {
           if :: later != NONE -> d_step { asleep[later] = 0; later = NONE } :: else fi;
 #endif
           perform(); later = NONE; break
-         :: else -> d_step { if :: wake != NONE -> later = wake; wake = NONE :: else fi }
+         :: else -> d_step {
+              if :: wake != NONE ->
+#ifndef NOFIRSTWAKE
+                    if :: later != NONE -> asleep[later] = 0 :: else fi;
+#endif
+                    later = wake; wake = NONE
+                 :: else fi }
       fi
     fi
 #endif
@@ -144,7 +150,7 @@ inline leave(SELF) {
 inline finish() {
   if :: last -> gone = 1 :: else fi;
   atomic { last = 0; done++;
-           if :: done == USERS -> assert(gone && held == 0 && waiting == 0 && !designated && !handover && !Q)
+           if :: done == USERS -> assert(gone && held == 0 && waiting == 0 && !handover && !Q)
               :: else fi } }
 
 active [N] proctype user() {
@@ -195,7 +201,7 @@ park:
       if :: granted[me] -> seen = 1
          :: !granted[me] && queue[0] == me && held == 0 ->
               held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
-         :: else -> designated = 0; word[me] = WAITING
+         :: else -> word[me] = WAITING
       fi } };
     if :: !seen && queue[0] == me -> if :: handover = 1 :: skip fi :: else fi;
     settle(); unlock_queue(); perform();

@@ -5,7 +5,8 @@
  * settling; looking again behind a membarrier; a granted thread's way through the queue lock. The leaver's plain store
  * waits in a store buffer, and what a section under the queue lock publishes becomes visible before its look at `held`
  * or only when it unlocks. Thread 0 outranks the others. Each waiter chooses between a deadline and none. At the end
- * the gate is free, nobody is queued, nobody is designated.
+ * the gate is free, and nobody is queued. -DLATE lets a waiter that was told to try be passed over, at any moment,
+ * until it comes. With -DNEVER thread 1 may never come, unless it is granted the gate: the others go on.
  *
  * Leaves out: the time (every deadline and the end of every patience may come at once or never), spinning and the
  * second round of a designated waiter (more of the same looks), callbacks, bypass limits, closing, waiter memory that
@@ -29,14 +30,19 @@
 
 byte held;                        /* 0 free, else 1 + thread */
 bit sW, sD, sH, sR;               /* the summary: waiters, designated, hand-over, rank of the next */
-bit Q, designated, handover;      /* the queue lock, and what it protects */
+bit Q, handover;                  /* the queue lock, and what it protects */
 byte queue[N]; byte waiting;      /* in order */
 byte word[N]; bit granted[N];
 bit asleep[N];
-bit buf[N];                       /* thread i's store held = 0 is in its store buffer */
+bit buf[N + 1];                   /* thread i's store held = 0 is in its store buffer */
 byte inside, done;
+#ifdef LATE
+bit away[N];                      /* thread i was passed over, and has not come back */
+#endif
 
 #define rank(i) (i == 0)
+#define designated (word[queue[0]] == TRY)   /* where somebody waits */
+#define calls_nobody(W, D, H) (!(W) || ((D) && !(H)))
 #define flush(i) if :: buf[i] -> held = 0; buf[i] = 0 :: else fi
 
 inline insert(i) {
@@ -44,23 +50,26 @@ inline insert(i) {
   do :: k > 0 && rank(i) > rank(queue[k - 1]) -> queue[k] = queue[k - 1]; k-- :: else -> break od;
   queue[k] = i; waiting++; word[i] = WAITING; granted[i] = 0; k = 0 }
 
+#ifdef LATE
+inline insert_again(i) {          /* in front of those of its rank, and as it is: told to try */
+  k = waiting;
+  do :: k > 0 && rank(i) >= rank(queue[k - 1]) -> queue[k] = queue[k - 1]; k-- :: else -> break od;
+  queue[k] = i; waiting++; k = 0 }
+#endif
+
 inline unlink(i, by_grant) {
   if :: by_grant || queue[0] == i -> handover = 0 :: else fi;
   k = 0;
   do :: k < waiting && queue[k] != i -> k++ :: else -> break od;
   do :: k + 1 < waiting -> queue[k] = queue[k + 1]; k++ :: else -> break od;
-  waiting--; queue[waiting] = 0; k = 0;
-#ifndef NOGIVEBACK
-  if :: word[i] == TRY -> designated = 0 :: else fi
-#endif
-}
+  waiting--; queue[waiting] = 0; k = 0 }
 
 inline tell(i, w) { if :: word[i] == PARKED -> wake = i :: else fi; word[i] = w }
 inline publish() {
   sW = (waiting > 0); sD = (waiting > 0 && designated); sH = (waiting > 0 && handover);
   sR = (waiting > 0 && rank(queue[0])) }
 inline grant(i) { unlink(i, 1); held = i + 1; granted[i] = 1; tell(i, GRANTED) }
-inline designate(i) { designated = 1; tell(i, TRY) }
+inline designate(i) { tell(i, TRY) }
 
 /* A section: lock; the change; settle; unlock; wake. The publication is a plain store: seen at once, or with the
  * next locked instruction, of which the unlock is one. */
@@ -73,6 +82,12 @@ inline settle() {
          :: else -> if :: designated -> skip :: else -> t = queue[0]; designate(t) fi
       fi
   fi; t = 0 } }
+/* Whether leavers that relied on the queue as it was may have to call somebody now. */
+#ifdef NOABOVE
+inline asks() { relied = relied && waiting == 1 }
+#else
+inline asks() { relied = relied && !calls_nobody(waiting > 0, designated, handover) }
+#endif
 inline unlock_queue() {
   d_step { publish(); Q = 0 };
   if :: wake != NONE -> d_step { asleep[wake] = 0; wake = NONE } :: else fi }
@@ -91,7 +106,7 @@ inline look_again() { membarrier(); atomic { seen = (held == 0) }; if :: seen ->
 
 active [N] proctype user() {
   byte me = _pid, k = 0, t = 0, wake = NONE, op = 0;
-  bit seen = 0, first = 0, timed = 0, given = 0;
+  bit seen = 0, first = 0, relied = 0, timed = 0, given = 0;
   do :: op < ROUNDS(me) ->
     seen = 0; first = 0;
     /* barge: what it read of the summary may be stale by the time it enters */
@@ -102,11 +117,12 @@ active [N] proctype user() {
     atomic { !Q -> flush(me); Q = 1;
       d_step { if
         :: held == 0 && (waiting == 0 || (!handover && rank(me) >= rank(queue[0]))) -> held = me + 1; seen = 1
-        :: else -> first = (waiting == 0); insert(me)
+        :: else -> first = 1; relied = calls_nobody(sW, sD, sH); insert(me)
       fi } };
-    settle(); unlock_queue();
+    settle(); d_step { asks() }; unlock_queue();
     if :: seen -> goto entered :: else fi;
-    if :: first -> look_again(); first = 0 :: else fi;
+    if :: first && relied -> look_again() :: else fi;
+    first = 0; relied = 0;
     if :: timed = 1 :: timed = 0 fi;
 park:
     atomic { if :: word[me] == WAITING -> word[me] = PARKED :: else fi };
@@ -122,12 +138,18 @@ park:
        :: word[me] == TRY -> skip
        :: else -> goto park
     fi;
+#ifdef NEVER
+    if :: skip :: me == 1 -> goto end_late fi;
+#endif
     /* told to try: only the next in order enters, anybody else gives the designation back */
     atomic { !Q -> Q = 1; d_step { flush(me); seen = 0; given = 0;
+#ifdef LATE
+      if :: away[me] && !granted[me] -> away[me] = 0; insert_again(me) :: else fi;
+#endif
       if :: granted[me] -> seen = 1
          :: !granted[me] && queue[0] == me && held == 0 ->
               held = me + 1; unlink(me, 1); granted[me] = 1; word[me] = GRANTED; seen = 1
-         :: else -> designated = 0; word[me] = WAITING; given = 1
+         :: else -> word[me] = WAITING; given = 1
       fi } };
     if :: given && queue[0] == me -> if :: handover = 1 :: skip fi :: else fi;  /* its patience may be over */
     settle(); unlock_queue();
@@ -139,13 +161,21 @@ leave_queue:
 #ifdef NOGRANTCHECK
       if :: seen -> seen = 0 :: else -> given = (word[me] == TRY); unlink(me, 0) fi
 #else
-      if :: seen -> skip :: else -> given = (word[me] == TRY); unlink(me, 0) fi
+      if :: seen -> skip
+         :: else -> given = (word[me] == TRY);
+#ifdef LATE
+           if :: away[me] -> away[me] = 0 :: else -> unlink(me, 0) fi
+#else
+           unlink(me, 0)
+#endif
+      fi
 #endif
       } };
 #ifdef NOSETTLE
     atomic { Q = 0 };
 #else
-    if :: !seen -> settle() :: else fi;
+    relied = calls_nobody(sW, sD, sH);
+    if :: !seen -> settle(); d_step { asks() } :: else relied = 0 fi;
 #ifdef NOWAKE
     wake = NONE;
 #endif
@@ -156,7 +186,8 @@ leave_queue:
 #ifdef NOLEAVEBARRIER
     if :: given -> atomic { seen = (held == 0) }; if :: seen -> post() :: else fi :: else fi;
 #else
-    if :: given -> look_again() :: else fi;
+    if :: given || relied -> look_again() :: else fi;
+    relied = 0;
 #endif
 #endif
     goto next_op;
@@ -178,9 +209,33 @@ next_op:
     atomic { op++; seen = 0; first = 0; given = 0; timed = 0 }
   :: else -> break
   od;
+  goto ended;
+end_late:                                /* a valid end: it runs no more */
+#ifdef NEVER
+  atomic { word[me] == GRANTED -> skip };
+  goto park;
+#endif
+ended:
   atomic { flush(me); done++;
-    if :: done == N -> assert(held == 0 && waiting == 0 && !designated && !handover && !sW && !Q) :: else fi }
+    if :: done == N -> assert(held == 0 && waiting == 0 && !handover && !sW && !Q) :: else fi }
 }
+
+#ifdef LATE
+/* Who looks for a late waiter, and stands in no queue itself: another waiter, which goes on as before. */
+active proctype looks() {
+  byte me = N, k = 0, t = 0, wake = NONE;
+  bit seen = 0, relied = 0;
+end: do :: atomic { waiting > 1 && designated && !handover && !Q -> Q = 1; relied = calls_nobody(sW, sD, sH);
+            d_step { t = queue[0]; unlink(t, 0); away[t] = 1; t = 0 } };
+       settle(); d_step { asks() };
+       d_step { publish(); Q = 0 };
+       if :: wake != NONE -> d_step { asleep[wake] = 0; wake = NONE } :: else fi;
+#ifndef NOLATELOOK
+       if :: relied -> look_again() :: else fi;
+#endif
+       relied = 0
+     od }
+#endif
 
 active proctype store_buffers() {
 end: do

@@ -9,14 +9,16 @@
  *   CSK_GATE_FAST    (zero) The gate is entered by one compare-and-swap and left by a plain store. A newcomer may take
  *                    a free gate if its rank is at least the highest that waits. A waiter that finds the gate taken
  *                    when it tries, 0.25 to 0.78 ms or more after it came, is handed the gate directly. Among waiters
- *                    the order is strict at every instant. The gate must outlive all calls of it: it is ILLEGAL to free
+ *                    the order is strict at every instant. But the one that was told to try may have no processor. Who
+ *                    comes above it does not wait for it. Once it is 1 ms late, those behind it may go first, until it
+ *                    comes and has its place again. The gate must outlive all calls of it: it is ILLEGAL to free
  *                    the gate as soon as one has unlocked it oneself while another thread's csk_gate_unlock, or any
  *                    other call, may still be returning. (A csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT This policy keeps the same promises with one word, at two locked instructions a round. The gate
  *                    may be freed as soon as it is unlocked. A FAST gate turns into a COMPACT one where the system
  *                    lacks membarrier, and under a bypass limit.
  *   CSK_GATE_STRICT  This policy has one word and direct hand-over: nobody overtakes a waiter that has been queued, and
- *                    every wake is paid for.
+ *                    every wake is paid for. Who was granted the gate is its holder, and is waited for, before it runs.
  *
  * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit.
  *
@@ -82,7 +84,6 @@ struct csk_gate {
     uint32_t lost_grants;
     uint32_t depth;
     uint8_t policy;
-    uint8_t designated;
     uint8_t hand_over;
     uint8_t closed;
     uint32_t grace_and_place; /* bit 0: it is a csk_placed_gate_t's (name.h); above: grace_us. Never changes */
@@ -146,6 +147,7 @@ struct csk_gate_waiter {
     int32_t status;
     union {
         uint8_t adoptable; /* at a gate */
+        uint8_t was_late;  /* a thread at a gate: see src/lock/gate_aside.h */
         uint8_t hand_over; /* at a read-write lock: see src/readwrite/rwlock_queue.h */
     };
     uint8_t deadline_started;

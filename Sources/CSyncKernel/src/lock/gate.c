@@ -122,14 +122,17 @@ static void watch_gate(void *object, csk_gate_waiter_t *self) {
 
 static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_gate_t *gate = object;
-    bool entered = csk_waiter_state(self) == WAITER_GRANTED, next = !entered && csk_gate_next(gate) == self;
+    bool entered = csk_waiter_state(self) == WAITER_GRANTED, back = !entered && csk_gate_come_back(gate, self);
+    bool next = !entered && csk_gate_next(gate) == self;
     if (next && csk_gate_take(gate, self->thread)) {
         csk_gate_grant_to(gate, self, effects);
         entered = true;
     }
-    if (!entered && next && !again) return TRY_WATCHES;
+    if (!entered && next && !again) {
+        if (back) csk_gate_publish(gate); /* it is on its way, and looks again when it gives up */
+        return TRY_WATCHES;
+    }
     if (!entered) {
-        gate->designated = 0;
         csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
         if (next && csk_gate_has_lost_patience(self)) gate->hand_over = 1;
     }
@@ -151,7 +154,8 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter, watch_gate, park, await_granter };
+const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,      watch_gate, park,
+                                             await_granter,        GATE_FIRST_LOOK_NS };
 
 /* Queues the calling thread and waits, or lets it in after all; not if it has noted the gate, and steps aside. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted,

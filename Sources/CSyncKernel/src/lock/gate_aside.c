@@ -10,7 +10,9 @@ void csk_gate_look_for_late(csk_gate_t *gate) {
     int64_t now_ns = csk_platform_now();
     bool coming = next != NULL && csk_load(&next->word, CSK_RELAXED) == WORD_TRY;
     if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
+        if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate); /* this thread has the gate */
         next->told_ns = now_ns;
+        next->was_late = 1;
         csk_gate_noted = gate;
     }
     csk_queue_unlock(&gate->queue_lock);

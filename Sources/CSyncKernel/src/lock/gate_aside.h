@@ -1,9 +1,9 @@
-/* gate_aside.h: a thread that keeps passing a gate steps aside for the waiter that is on its way to it.
+/* gate_aside.h: what is done for, and about, a waiter that was told to try and does not come.
  *
- * While a waiter is designated, leavers call nobody, and the threads that run pass the gate among themselves. If they
- * keep every processor busy, the designated one has none to come on. It would wait until the system takes a processor
- * from one of them, which is milliseconds, and all who stand behind it would wait as long. It can't ask for a hand-over
- * either, since it does not run. So those that run look:
+ * While the next in order is designated, leavers call nobody, and the threads that run pass the gate among themselves.
+ * If they keep every processor busy, the designated one has none to come on. It would wait until the system takes a
+ * processor from one of them, which is milliseconds, and all who stand behind it would wait as long. It can't ask for a
+ * hand-over either, since it does not run. So those that run look:
  *
  * 1. Each GATE_DEPARTURES-th departure of a thread from a gate to which somebody is on the way takes the queue lock and
  *    reads the clock. If the next waiter was told to try GATE_LATE_NS ago, the thread notes the gate
@@ -23,7 +23,21 @@
  * thread may queue once at that gate without need.
  *
  * Nobody is left asleep: whoever steps aside is a waiter like any other. It settles when it has queued, so a free gate
- * has somebody who comes for it. */
+ * has somebody who comes for it.
+ *
+ * Passed over. The designated waiter may be late for as long as anybody can think of: it is stopped, its group has used
+ * up its share of the processors, it is in a handler of a signal. So a waiter that was told GATE_PASSED_OVER_NS ago is
+ * passed over if others wait (csk_gate_pass_over): the order goes on without it until it comes, and then it has its
+ * place again. Two look for that:
+ *
+ *   who leaves      in the look above, at the second note
+ *   who waits       a parked thread after GATE_FIRST_LOOK_NS, and then at intervals that double (gate_watch.c). So
+ *                   whoever waits behind a late one waits at most twice as long as it has waited when it is late, and
+ *                   8 ms
+ *
+ * Who comes above the designated one never waits for it, since the flag DESIGNATED is the next waiter's own
+ * (gate_words.h). What is not passed over: a thread that was granted the gate holds it. So it is under STRICT, after a
+ * hand-over, and at the bypass limit. */
 #ifndef CSK_INTERNAL_GATE_ASIDE_H
 #define CSK_INTERNAL_GATE_ASIDE_H
 
@@ -33,10 +47,6 @@
 #ifndef GATE_DEPARTURES
 #define GATE_DEPARTURES 64
 #endif
-/* How long a waiter is on its way before it is late. Less would make waits shorter, and leave less time for work:
- * docs/measurements.md has what was measured. */
-#define GATE_LATE_NS INT64_C(500000)
-
 /* The calling thread's departures from gates to which somebody was on the way, and the gate that it noted. */
 extern __thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
 extern __thread const csk_gate_t *csk_gate_noted __attribute__((tls_model("initial-exec")));

@@ -139,7 +139,12 @@ static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool la
          * counts on it to come. */
         if (*wake != NULL) csk_platform_wake(*wake, 1);
         csk_effects_perform(&effects);
-    } else if (effects.wake != NULL) *wake = effects.wake;
+    } else if (effects.wake != NULL) {
+        /* A waiter of a higher rank has come above the one that was designated in an earlier round. Once that one has
+         * gone, everybody counts on the earlier one, so it must not sleep. */
+        if (*wake != NULL) csk_platform_wake(*wake, 1);
+        *wake = effects.wake;
+    }
     return call == GATE_GRANTS;
 }
 
@@ -160,7 +165,8 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
             bool last = rounds++ >= DESIGNATIONS_OF_A_LEAVER;
             left = granted = prepare_to_leave(gate, last, &wake, &called);
         } else {
-            if ((found & GATE_WAITERS >> HELD_FLAGS_SHIFT) != 0 && wake == NULL) csk_gate_count_departure(gate);
+            /* Not if this leaver has told somebody: that one could not come yet. */
+            if ((found & GATE_WAITERS >> HELD_FLAGS_SHIFT) != 0 && rounds == 0) csk_gate_count_departure(gate);
             left = free_one_word(gate, &found);
         }
     }

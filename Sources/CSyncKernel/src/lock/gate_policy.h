@@ -6,7 +6,7 @@
  *
  *   WAITERS  HAND_OVER  DESIGNATED    csk_gate_call_for     since
  *      no        -          -         GATE_CALLS_NOBODY     nobody waits
- *      yes       no         yes       GATE_CALLS_NOBODY     one thread is on its way
+ *      yes       no         yes       GATE_CALLS_NOBODY     the next waiter was told to try
  *      yes       no         no        GATE_DESIGNATES       the next waiter is a thread that sleeps
  *      yes       yes        -         GATE_GRANTS           the next waiter is a callback; or STRICT, or the bypass
  *                                                           limit, or a waiter that was overtaken for long says so
@@ -48,7 +48,8 @@ static inline uint64_t csk_gate_flags(const csk_gate_t *gate, const csk_gate_wai
     if (next == NULL) return 0;
     bool hand_over = gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL ||
                      csk_gate_overdue(gate) != NULL;
-    return GATE_WAITERS | (gate->designated ? GATE_DESIGNATED : 0) | (hand_over ? GATE_HAND_OVER : 0);
+    return GATE_WAITERS | (csk_load(&next->word, CSK_RELAXED) == WORD_TRY ? GATE_DESIGNATED : 0) |
+           (hand_over ? GATE_HAND_OVER : 0);
 }
 
 enum csk_gate_call { GATE_CALLS_NOBODY, GATE_DESIGNATES, GATE_GRANTS };

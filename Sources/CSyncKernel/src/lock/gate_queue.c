@@ -31,7 +31,7 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     gate->oldest = NULL;
     gate->oldest_bypassed = gate->waiting = 0;
     csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
-    gate->designated = gate->hand_over = 0;
+    gate->hand_over = 0;
     if (csk_gate_pending(gate) != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
     csk_gate_end_pending(gate, csk_gate_pending(gate));
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
@@ -50,6 +50,27 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     else csk_gate_show(gate, waiter);
 }
 
+bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns) {
+    csk_gate_waiter_t *next = csk_gate_next(gate);
+    if (next == NULL || gate->waiting < 2 || !csk_gate_somebody_comes(csk_gate_flags(gate, next), 0)) return false;
+    if (now_ns - next->told_ns < GATE_PASSED_OVER_NS && !next->was_late) return false;
+    csk_heap_remove(&gate->waiters, &next->node);
+    csk_gate_unlink(gate, next, false);
+    csk_waiter_set(next, WAITER_LOST);
+    csk_gate_count_lost(gate, 1);
+    return true;
+}
+
+bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    if (!csk_gate_is_passed_over(waiter)) return false;
+    csk_gate_count_lost(gate, -1);
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    csk_heap_insert(&gate->waiters, &waiter->node);
+    csk_gate_link(gate, waiter);
+    gate->next_ticket++; /* gate_watch.c counts who comes to the queue by the tickets */
+    return true;
+}
+
 /* Takes a waiter out of the queue. The waiters of a lane stay among the arrivals until they begin, since a grant that
  * is taken back has passed nobody. */
 static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
@@ -61,9 +82,13 @@ static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
         if (!granted) csk_gate_unlink(gate, waiter, false);
         return;
     }
+    /* Told to try and passed over, after its deadline had passed and before it came here. */
+    if (csk_gate_is_passed_over(waiter)) {
+        csk_gate_count_lost(gate, -1);
+        return;
+    }
     csk_heap_remove(&gate->waiters, &waiter->node);
     csk_gate_unlink(gate, waiter, granted);
-    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) gate->designated = 0;
 }
 
 /* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one. The waiter is not in the queue, or not
@@ -116,9 +141,9 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t 
     csk_gate_mark_granted(gate, next, effects);
 }
 
-static void designate(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
-    gate->designated = 1;
+static void designate(csk_gate_waiter_t *next, csk_effects_t *effects) {
     next->told_ns = csk_platform_now();
+    next->was_late = 0;
     csk_waiter_tell(next, WORD_TRY, effects);
 }
 
@@ -128,7 +153,7 @@ enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **nex
 }
 
 void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
-    if (call == GATE_DESIGNATES) designate(gate, next, effects);
+    if (call == GATE_DESIGNATES) designate(next, effects);
     else if (call == GATE_GRANTS) csk_gate_grant_to(gate, next, effects);
 }
 
@@ -155,12 +180,17 @@ static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *
     csk_gate_publish(gate);
 }
 
+/* Whether a leaver of the two-word form who goes by this summary calls nobody. */
+static bool calls_nobody(uint64_t summary) {
+    return !(summary & GATE_ONE_WORD) && csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY;
+}
+
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects) {
-    bool nobody = csk_gate_shows_nobody(gate);
+    uint64_t before = csk_load(&gate->summary, CSK_RELAXED);
     csk_gate_waiter_t *next;
     enum csk_gate_call call = publish(gate, &next);
     serve(gate, call, next, effects);
-    return nobody && !csk_gate_shows_nobody(gate);
+    return calls_nobody(before) && csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) != GATE_CALLS_NOBODY;
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */

@@ -33,6 +33,14 @@
 #include "lock/gate_policy.h"
 #include "wait/watch.h"
 
+/* How long a waiter that was told to try is on its way before a note is made of it, and before it is passed over
+ * (gate_aside.h). Less would make waits shorter, and leave less time for work: docs/measurements.md has what was
+ * measured. */
+#define GATE_LATE_NS INT64_C(500000)
+#define GATE_PASSED_OVER_NS (2 * GATE_LATE_NS)
+/* How long a thread is parked before it looks for one that is late. */
+#define GATE_FIRST_LOOK_NS INT64_C(8000000)
+
 /* Called under the queue lock, which was the parent's: see above. */
 void csk_gate_begin_in_child(csk_gate_t *gate);
 static inline void csk_gate_lock_queue(csk_gate_t *gate) {
@@ -85,6 +93,15 @@ bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
 /* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */
 static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
     csk_store(&gate->lost_grants, csk_load(&gate->lost_grants, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
+}
+
+/* Called under the queue lock: see gate_aside.h. The first passes the next in order over, if it was told to try so long
+ * before `now_ns` that it is late, and others wait; the caller then publishes or settles. The second puts such a waiter
+ * back into its place, and returns whether it was passed over. */
+bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns);
+bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
+    return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;
 }
 
 /* The gate's queue, for waiter.h. */

@@ -20,7 +20,7 @@
  * and 0 otherwise. */
 static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_gate_waiter_t *self) {
     uint64_t holder = csk_gate_holder(gate);
-    bool may = csk_gate_next(gate) == self && !gate->designated && csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
+    bool may = csk_gate_next(gate) == self && csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
     return may && holder != CSK_GATE_NOBODY && !(holder & HELD_ENDED) ? holder : 0;
 }
 
@@ -47,13 +47,26 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
                            0);
 }
 
+/* For a waiter that stands behind one that was told to try and is late (gate_aside.h). */
+static void look_for_late(csk_gate_t *gate) {
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool look_again = csk_gate_pass_over(gate, csk_platform_now()) && csk_gate_settle(gate, &effects);
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform_waiting(&effects);
+    if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+}
+
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     bool look;
     int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
-    if (look && csk_watch_may_look(watch)) {
-        int64_t began_ns = csk_platform_now();
+    if (!look) return status;
+    look_for_late(gate);
+    int64_t now_ns = csk_platform_now();
+    if (now_ns - watch->since_ns < CSK_WATCH_ENDED_NS) csk_watch_later(watch);
+    else if (csk_watch_may_look(watch)) {
         look_after_holder(gate, self);
-        csk_watch_looked(watch, began_ns);
+        csk_watch_looked(watch, now_ns);
     }
     return status;
 }
@@ -66,7 +79,7 @@ static bool is_queued(csk_gate_t *gate, const csk_gate_waiter_t *self) {
 }
 
 static int park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait_t *wait) {
-    csk_watch_t watch = csk_begin_watch(wait->since_ns);
+    csk_watch_t watch = csk_begin_watch(wait->since_ns, CSK_WATCH_ENDED_NS);
     int64_t deadline_ns = wait->deadline_ns;
     csk_word_begin_park(&self->word);
     while (csk_word_is_parked(&self->word)) {

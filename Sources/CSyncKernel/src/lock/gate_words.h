@@ -11,7 +11,7 @@
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
  *   bit 0  READY        two-word form; the value 1 alone says "nobody waits, all is inline"
  *   bit 1  WAITERS      the queue is not empty
- *   bit 2  DESIGNATED   one waiting thread was told to try, and has not yet entered or given up: wake no other
+ *   bit 2  DESIGNATED   the next in order is a thread that was told to try, and has not given up: wake no other
  *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
@@ -26,9 +26,9 @@
  *
  * WAITERS, DESIGNATED and HAND_OVER can be read in three places, each for another reader:
  *
- *   gate->designated,   the truth, for the owner of the queue lock. `hand_over` is the request of a waiter that was
- *   gate->hand_over     overtaken for long; the flag HAND_OVER is what follows from it, from the policy and from the
- *                       next waiter (csk_gate_flags)
+ *   the next waiter,    the truth, for the owner of the queue lock (csk_gate_flags). DESIGNATED is what the next
+ *   gate->hand_over     waiter's own word says: TRY. `hand_over` is the request of a waiter that was passed for long;
+ *                       the flag HAND_OVER is what follows from it, from the policy and from the next waiter
  *   summary             for newcomers, who must read flags and rank at once; and in the two-word form for leavers,
  *                       whose plain store to `held` would overwrite flags there
  *   held                one-word form: for leavers, whose compare-and-swap must fail when a flag changes
@@ -46,15 +46,20 @@
  *    came after the membarrier, and saw WAITERS. Or L's store came before the membarrier, and W sees the gate free.
  *    There is no third case: a compiler fence keeps L's look behind its store in the program, so a look that came
  *    before the membarrier has its store before it too.
- * 5. A later waiter of the same episode needs no membarrier: L sees the first.
- * 6. While a designated waiter is on its way, L calls nobody. That waiter executes membarrier, and looks again,
- *    whenever it gives the designation back without having entered.
- * Tests/Model/gate_fast.pml models this step by step. It fails when any of the barriers or looks is removed.
+ * 5. A later waiter of the same episode needs no membarrier: L sees the first. Unless L counts on a designated one: see
+ *    the next step.
+ * 6. While the next in order is designated, L calls nobody. So whoever ends that executes membarrier, and looks again:
+ *    the designated waiter when it gives up without having entered; a waiter that comes above it; a waiter that passes
+ *    it over because it is late (gate_aside.h). csk_gate_settle tells the last two.
+ * Tests/Model/gate_fast.pml models this step by step, and gate_timeout.pml what comes above a designated waiter or
+ * passes it over. They fail when any of the barriers or looks is removed.
  *
  * Why nobody is left asleep: the one-word form
  *
  * The flags stand in the word that the leaver's CAS compares, so the leaver can't miss them. It designates before it
- * frees. Freeing is its last access to the gate, which may then be destroyed.
+ * frees. Freeing is its last access to the gate, which may then be destroyed. If a waiter comes above the one that it
+ * designated, it designates that one too, and wakes the first at once: that one's word says TRY still, and once the
+ * other has gone, everybody counts on it.
  *
  * Both forms
  *
@@ -65,7 +70,9 @@
  *   granter has finished with the gate, and has published. Otherwise the thread could leave by a summary that still
  *   says that this thread itself is on its way, and call nobody.
  * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
- *   gives the designation back, and settles.
+ *   gives up, and settles. Nobody of a higher rank counts on it, since the flag is the next waiter's own.
+ * - A designated waiter that has no processor is passed over (gate_aside.h): it leaves the heap and the arrivals, is
+ *   counted among the lost grants, and comes back into its place when it comes for the gate.
  * - Others write a waiter's word only under the queue lock, for the last time in the step that takes it out of the
  *   queue. Waking uses its address only. */
 #ifndef CSK_INTERNAL_GATE_WORDS_H
@@ -99,11 +106,6 @@
 static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
 static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;
-}
-/* In the two-word form whoever makes the summary say that somebody waits must look again. The closing waiter does not
- * show while there are lost grants, so the heap can't answer this question. */
-static inline bool csk_gate_shows_nobody(const csk_gate_t *gate) {
-    return (csk_load(&gate->summary, CSK_RELAXED) & (GATE_WAITERS | GATE_ONE_WORD)) == 0;
 }
 static inline bool csk_gate_is_ordered(const csk_gate_t *gate) {
     return CSK_UNLIKELY((csk_load(&gate->summary, CSK_RELAXED) & GATE_ORDERED) != 0);

@@ -80,7 +80,7 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
     csk_waiter_await_granter(self);
 }
 /* Nobody is designated here, so nobody tries and nobody watches to try. */
-static const csk_wait_kind_t kind = { &csk_sem_queue_kind, NULL, NULL, park, await_granter };
+static const csk_wait_kind_t kind = { &csk_sem_queue_kind, NULL, NULL, park, await_granter, CSK_WATCH_ENDED_NS };
 
 int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;

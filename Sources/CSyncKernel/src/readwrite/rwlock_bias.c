@@ -53,7 +53,7 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     int64_t begin_ns = csk_platform_now();
     csk_store(&lock->bias, BIAS_REVOKING, CSK_RELAXED);
     csk_platform_membarrier();
-    csk_watch_t watch = csk_begin_watch(begin_ns);
+    csk_watch_t watch = csk_begin_watch(begin_ns, CSK_WATCH_ENDED_NS);
     csk_wait_t wait = { .object = lock,
                         .object_kind = CSK_OBJECT_RWLOCK,
                         .waits_for = CSK_WAITS_TO_WRITE,

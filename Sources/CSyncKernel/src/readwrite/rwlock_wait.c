@@ -71,8 +71,10 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
     csk_waiter_await_granter(self);
 }
 
-static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter, watch, park, await_granter };
-static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter, watch_timed, park, await_granter };
+static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter,      watch, park,
+                                      await_granter,          CSK_WATCH_ENDED_NS };
+static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter,      watch_timed, park,
+                                            await_granter,          CSK_WATCH_ENDED_NS };
 
 /* Called under the queue lock for a thread that comes to write. If a reader has been woken, no other reader passes it
  * from now on: readers that kept passing would hold up the writer behind it until the system gave that reader a

@@ -1,5 +1,7 @@
 #include "wait/queue_lock.h"
 
+static const int64_t look_after_ns = 1000000;
+
 /* The caller has found that the lock is taken, or that it is the parent's. */
 bool csk_queue_lock_slow(uint32_t *lock) {
     uint32_t free = csk_process_mark(), found = csk_load(lock, CSK_RELAXED);
@@ -13,7 +15,9 @@ bool csk_queue_lock_slow(uint32_t *lock) {
         if (csk_load(lock, CSK_RELAXED) == free && csk_cas(lock, &expected, free | QUEUE_LOCK_HELD, CSK_ACQUIRE))
             return false;
     }
+    /* Who unlocks wakes one of those that are parked. If that one has no processor, the lock may be free meanwhile, and
+     * nobody else is woken: so the others look. */
     while (csk_exchange(lock, free | QUEUE_LOCK_CONTENDED, CSK_ACQUIRE) != free)
-        csk_platform_park(lock, free | QUEUE_LOCK_CONTENDED, CSK_NEVER);
+        csk_platform_park_to_look(lock, free | QUEUE_LOCK_CONTENDED, csk_platform_now() + look_after_ns);
     return false;
 }

@@ -247,7 +247,7 @@ static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *obje
 
 static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
                         csk_wait_t *wait) {
-    csk_watch_t watch = csk_begin_watch(self->since_ns);
+    csk_watch_t watch = csk_begin_watch(self->since_ns, kind->first_look_ns);
     for (;;) {
         uint32_t word;
         csk_word_begin_park(&self->word);

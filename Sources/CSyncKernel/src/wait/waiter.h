@@ -194,6 +194,7 @@ typedef struct csk_wait_kind {
     int (*park)(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
     /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter is done with it. */
     void (*await_granter)(void *object, csk_gate_waiter_t *self);
+    int64_t first_look_ns; /* of the watch that `park` is given */
 } csk_wait_kind_t;
 
 /* For await_granter, where the granter lets threads in (csk_waiter_let_in): it has done with the lock, and with the

@@ -4,7 +4,6 @@
 #include "wait/spin_park.h"
 #include "wait/yield.h"
 
-static const int64_t first_look_ns = 1000000000;
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
 enum { LOOKS_SHARE = 20 }; /* of one processor's time */
 
@@ -25,7 +24,7 @@ void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns) {
     csk_yield_for_word(self, deadline_ns);
 }
 
-csk_watch_t csk_begin_watch(int64_t since_ns) {
+csk_watch_t csk_begin_watch(int64_t since_ns, int64_t first_look_ns) {
     return (csk_watch_t){ .since_ns = since_ns, .look_ns = since_ns + first_look_ns, .span_ns = first_look_ns };
 }
 

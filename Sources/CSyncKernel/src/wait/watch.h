@@ -12,13 +12,15 @@ void csk_yield_for_word(csk_gate_waiter_t *self, int64_t deadline_ns);
 /* Both, for locks that nobody may pass. */
 void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns);
 
-/* When a sleeping waiter looks for whom it waits: after a second, and then at ever longer intervals. */
+/* How long a waiter sleeps before it asks the system whether whom it waits for has ended. */
+#define CSK_WATCH_ENDED_NS INT64_C(1000000000)
+/* When a sleeping waiter looks for whom it waits: after a first span, and then at ever longer intervals. */
 typedef struct csk_watch {
     int64_t since_ns, look_ns, span_ns;
     bool reported; /* nothing is left to look for */
     bool has_turn; /* to look at look_ns: see csk_watch_may_look */
 } csk_watch_t;
-csk_watch_t csk_begin_watch(int64_t since_ns);
+csk_watch_t csk_begin_watch(int64_t since_ns, int64_t first_look_ns);
 
 /* Parks until the word changes or the deadline has passed (ETIMEDOUT). May return spuriously. True in *look means that
  * the word is as it was, and that it is time to look. */
