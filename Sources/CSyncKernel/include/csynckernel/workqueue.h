@@ -235,7 +235,8 @@ struct csk_workqueue_wait {
 };
 
 /* A drain without waiting. `function` is called with `wait` by the thread that ends the last of that work, or by the
- * calling one. It must be short, and may release the queue but not destroy it. */
+ * calling one. It must be short, and may release the queue but not destroy it. Functions of waits don't nest: one that
+ * is due while the thread is in another is called once that has returned. */
 CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
                                        void (*function)(csk_workqueue_wait_t *), void *context);
 /* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more.
@@ -260,7 +261,8 @@ CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait
 
 /* Has the queue accept nothing from now on but what is of its own turn; anything else gets ESHUTDOWN. What was accepted
  * still runs, on a suspended queue too. With `cancel` true, what has not begun and is not of its own turn is called
- * with ECANCELED, on the calling thread. A second call may cancel what the first one left. */
+ * with ECANCELED, on the calling thread. A second call may cancel what the first one left. The lock is held for as many
+ * steps as works are taken out, and then for as many as there are drains, 64 works at a time. */
 CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 
 /* How many wait to begin, and how many run, at some instant during the call, for statistics and tests. */

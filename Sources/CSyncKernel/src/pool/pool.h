@@ -32,6 +32,7 @@ typedef struct csk_section {
     int64_t arrival;
     uint32_t epoch; /* of the process in which it began; in a child forked inside it the queue knows nothing of it */
     bool alone;     /* nothing else begins before it has ended */
+    bool refuses;   /* it is a csk_refusal_t's */
 } csk_section_t;
 
 enum { CSK_POOL_NAME_SIZE = 64 };

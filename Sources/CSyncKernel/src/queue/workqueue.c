@@ -86,18 +86,40 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
     if (post) csk_workqueue_post(queue);
 }
 
-bool csk_waits_call(csk_workqueue_wait_t *done) {
-    if (CSK_LIKELY(done == NULL)) return true;
-    int before = csk_platform_keep_thread(); /* for the waits that have not been told yet */
-    uint32_t epoch = csk_pool_epoch();       /* the others are told in the parent alone */
-    while (done != NULL && csk_pool_epoch() == epoch) {
-        csk_workqueue_wait_t *wait = done;
-        done = wait->next;
+/* A call of csk_waits_call, which calls the functions of the waits that are left. */
+typedef struct {
+    csk_workqueue_wait_t *left, **end;
+    uint32_t epoch; /* in a child the others are told in the parent alone */
+} calls_t;
+static _Thread_local calls_t *calling __attribute__((tls_model("initial-exec")));
+
+static void add_to(calls_t *calls, csk_workqueue_wait_t *done) {
+    *calls->end = done;
+    while (*calls->end != NULL) calls->end = &(*calls->end)->next;
+}
+
+static void call_all(calls_t *calls) {
+    while (calls->left != NULL && csk_pool_epoch() == calls->epoch) {
+        csk_workqueue_wait_t *wait = calls->left;
+        calls->left = wait->next;
+        if (calls->left == NULL) calls->end = &calls->left;
         csk_workqueue_wait_ended(wait, wait->status);
         wait->function(wait);
     }
+}
+
+bool csk_waits_call(csk_workqueue_wait_t *done) {
+    if (CSK_LIKELY(done == NULL)) return true;
+    calls_t *outer = calling, calls = { .end = &calls.left, .epoch = csk_pool_epoch() };
+    bool nested = outer != NULL && outer->epoch == calls.epoch;
+    add_to(nested ? outer : &calls, done);
+    if (nested) return true;
+    int before = csk_platform_keep_thread(); /* for the waits that have not been told yet */
+    calling = &calls;
+    call_all(&calls);
+    calling = outer;
     csk_platform_let_thread_go(before);
-    return csk_pool_epoch() == epoch;
+    return csk_pool_epoch() == calls.epoch;
 }
 
 /* The stack of a caller that waits for room leads through the function that has this. Elsewhere in this file frame
@@ -119,7 +141,7 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
 /* For a queue with a bound. The waiting work is counted, so all of this happens under the lock. */
 static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_t *dropped = NULL;
-    csk_section_t refusal;
+    csk_refusal_t refusal;
     csk_workqueue_lock(queue);
     csk_work_sort(queue);
     bool shut = (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) != 0, full = csk_workqueue_is_full(queue);
@@ -128,12 +150,13 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
         dropped = csk_work_oldest_to_drop(queue);
         csk_work_remove(queue, dropped);
         dropped->node.next = NULL;
-        csk_work_begin_refusal(queue, dropped, &refusal);
+        if (csk_work_join_refusal(queue, dropped)) dropped = NULL;
+        else csk_work_begin_refusal(queue, dropped, &refusal);
         full = false;
     }
     if (!shut && !full) csk_work_arrange(queue, work);
     csk_workqueue_unlock_and_look(queue);
-    if (dropped != NULL) csk_work_refuse(dropped, &refusal);
+    if (dropped != NULL) csk_work_refuse(&refusal);
     return CSK_LIKELY(!shut && !full) ? 0 : csk_work_is_refused(queue, work, shut ? ESHUTDOWN : EAGAIN);
 }
 

@@ -168,8 +168,12 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work);
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
 /* Takes `wait`, which is in the list, out of it. */
 void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait);
-/* The work that arrived as number `arrival` has ended. Links the drains that waited for nothing else to *done. */
+/* The work that arrived as number `arrival` has ended. Links the drains that waited for nothing else to *done.
+ * O(drains). */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done);
+/* The same for works that arrived as these numbers, which stand in order, and for the drains that began when no more
+ * than `until` works had arrived. Each of them waits for another work too, so none is done. O(drains + works). */
+void csk_work_account_for(csk_workqueue_t *queue, const int64_t *arrivals, uint32_t count, int64_t until);
 /* Ends a section. Afterwards others may begin. */
 void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
 
@@ -180,6 +184,8 @@ void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
 bool csk_section_inside(const csk_workqueue_t *queue);
 void csk_section_enter(csk_section_t *section);
 void csk_section_leave(csk_section_t *section);
+/* The section in which the calling thread tells works of `queue` that they will not run; NULL where there is none. */
+csk_section_t *csk_section_of_refusal(const csk_workqueue_t *queue);
 /* What a pool's worker does that was posted to a queue. */
 void csk_workqueue_serve(csk_pool_item_t *item);
 static inline csk_workqueue_t *csk_workqueue_of(csk_pool_item_t *item) {
@@ -248,21 +254,32 @@ static inline void csk_workqueue_activate(csk_workqueue_t *queue) {
 /* Unlocks the queue, and activates if something may begin. It is for callers that sorted, or ended a section, and don't
  * go on to take work. It doesn't touch the queue afterwards. */
 void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
-/* Calls the functions of drains that are done. Returns false in a child that one of these functions has forked: the
+/* Calls the functions of waits that are over. Where such a function leads here again, those are called once it has
+ * returned: they don't nest, however many there are. Returns false in a child that one of these functions has forked: the
  * other drains are told in the parent. */
 bool csk_waits_call(csk_workqueue_wait_t *done);
 
 /* ---- workqueue_refuse.c ---- */
 
+/* Works that are told that they will not run, as a section of the queue. */
+typedef struct csk_refusal {
+    csk_section_t section; /* its arrival: of the work that drains wait for, see csk_work_begin_refusal */
+    csk_work_t *first, *last;
+    int64_t arrivals; /* of the queue, when the works were taken out */
+} csk_refusal_t;
 /* Called under the lock, before csk_work_refuse. `first` and the works linked to it were taken out. Drains go on
  * waiting until all of these were told: they wait for the one that arrived first. A drain that waits for any of them
- * waits for that one, so no drain is done here. */
-void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section);
+ * waits for that one, so none is done before. */
+void csk_work_begin_refusal(csk_workqueue_t *queue, csk_work_t *first, csk_refusal_t *refusal);
+/* Called under the lock, for one work that was taken out. If the calling thread is in a function of a work that this
+ * queue refuses, the work joins those that are to be told, once that function has returned: so they don't nest, however
+ * many works such functions drop. Returns false where it isn't, and nothing was done. */
+bool csk_work_join_refusal(csk_workqueue_t *queue, csk_work_t *work);
 /* Called without the lock, for a queue that the caller keeps: a work or a caller was not accepted, which is counted and
  * traced. Returns `status`. */
 int csk_work_is_refused(const csk_workqueue_t *queue, const void *work, int status);
 /* Called without the lock. Calls the functions of these works with ECANCELED, as a section of the queue. */
-void csk_work_refuse(csk_work_t *first, csk_section_t *section);
+void csk_work_refuse(csk_refusal_t *refusal);
 
 /* ---- workqueue_wait.c ---- */
 

@@ -145,7 +145,7 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 }
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
-    csk_section_t refusal;
+    csk_refusal_t refusal;
     csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
     bool listed = end_suspension(queue, STATE_SHUT);
@@ -157,7 +157,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);
-    if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(first, &refusal);
+    if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(&refusal);
 }
 
 uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {

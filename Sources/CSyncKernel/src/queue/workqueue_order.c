@@ -240,16 +240,25 @@ void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
     wait->epoch = 0;
 }
 
+/* The drains stand in order, the last to come first: so those that wait for a work are the first of them. */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done) {
-    for (csk_workqueue_wait_t **at = &queue->drains; *at != NULL;) {
+    for (csk_workqueue_wait_t **at = &queue->drains; *at != NULL && arrival <= (*at)->arrivals;) {
         csk_workqueue_wait_t *wait = *at;
-        if (arrival <= wait->arrivals && --wait->remaining == 0) {
+        if (--wait->remaining == 0) {
             csk_wait_unlink(&queue->drains, wait);
             wait->next = *done;
             *done = wait;
         } else {
             at = &wait->next;
         }
+    }
+}
+
+void csk_work_account_for(csk_workqueue_t *queue, const int64_t *arrivals, uint32_t count, int64_t until) {
+    for (csk_workqueue_wait_t *wait = queue->drains; wait != NULL; wait = wait->next) {
+        if (wait->arrivals > until) continue;
+        while (count > 0 && arrivals[count - 1] > wait->arrivals) count--;
+        wait->remaining -= count;
     }
 }
 

@@ -17,41 +17,94 @@ __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *q
     return status;
 }
 
-void csk_work_begin_refusal(csk_workqueue_t *queue, const csk_work_t *first, csk_section_t *section) {
-    csk_workqueue_wait_t *none = NULL;
+static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
+
+void csk_work_begin_refusal(csk_workqueue_t *queue, csk_work_t *first, csk_refusal_t *refusal) {
     uint32_t epoch = csk_load(&queue->epoch, CSK_RELAXED);
-    *section = (csk_section_t){ .queue = queue, .arrival = INT64_MAX, .epoch = epoch };
-    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
-        if (csk_work_arrival(work) < section->arrival) section->arrival = csk_work_arrival(work);
-    for (const csk_work_t *work = first; work != NULL; work = (const csk_work_t *)work->node.next)
-        if (csk_work_arrival(work) != section->arrival) csk_work_account(queue, csk_work_arrival(work), &none);
+    /* A drain that begins from here on waits for the refusal alone. */
+    *refusal = (csk_refusal_t){ .section = { .queue = queue, .arrival = INT64_MAX, .epoch = epoch, .refuses = true },
+                                .first = first,
+                                .arrivals = queue->arrivals++ };
     queue->refusing++;
     csk_workqueue_pin(queue);
 }
 
-void csk_work_refuse(csk_work_t *first, csk_section_t *section) {
-    csk_workqueue_t *queue = section->queue;
-    csk_workqueue_wait_t *done = NULL;
+bool csk_work_join_refusal(csk_workqueue_t *queue, csk_work_t *work) {
+    csk_refusal_t *refusal = (csk_refusal_t *)csk_section_of_refusal(queue);
+    if (refusal == NULL) return false;
+    csk_workqueue_wait_t *none = NULL;
+    int64_t arrival = csk_work_arrival(work), later = refusal->section.arrival;
+    if (arrival > later) later = arrival;
+    else refusal->section.arrival = arrival;
+    csk_work_account(queue, later, &none);
+    work->node.next = NULL;
+    if (refusal->first == NULL) refusal->first = work;
+    else refusal->last->node.next = &work->node;
+    refusal->last = work;
+    return true;
+}
+
+enum { PIECE = 64 };
+
+/* Most works stand in order of arrival, and go to the end. */
+static void insert(int64_t *arrivals, uint32_t count, int64_t arrival) {
+    for (; count > 0 && arrivals[count - 1] > arrival; count--) arrivals[count] = arrivals[count - 1];
+    arrivals[count] = arrival;
+}
+
+/* All works but the one that arrived first are accounted for before the first is told, since they may be gone then. It
+ * takes O(works x drains) steps in all. The lock is free after each piece: it is held for O(drains). */
+static void account_for_others(csk_workqueue_t *queue, csk_refusal_t *refusal) {
+    int64_t arrivals[PIECE];
+    uint32_t count = 0;
+    for (const csk_work_t *work = refusal->first; work != NULL; work = next_of(work)) {
+        if (csk_work_arrival(work) != refusal->section.arrival) insert(arrivals, count++, csk_work_arrival(work));
+        if (count == 0 || (count < PIECE && next_of(work) != NULL)) continue;
+        csk_workqueue_lock(queue);
+        csk_work_account_for(queue, arrivals, count, refusal->arrivals);
+        csk_workqueue_unlock(queue);
+        count = 0;
+    }
+}
+
+static void find_ends(csk_refusal_t *refusal) {
+    for (csk_work_t *work = refusal->first; work != NULL; work = next_of(work)) {
+        if (csk_work_arrival(work) < refusal->section.arrival) refusal->section.arrival = csk_work_arrival(work);
+        refusal->last = work;
+    }
+}
+
+/* Of the works that join meanwhile the last is told before this returns. */
+static void tell(csk_workqueue_t *queue, csk_refusal_t *refusal) {
     csk_metrics_works_t told = { 0 };
-    int before = csk_platform_keep_thread(); /* for the works that have not been told yet */
-    csk_section_enter(section);
-    while (first != NULL && !csk_section_is_over(section)) {
-        csk_work_t *work = first;
-        first = (csk_work_t *)work->node.next;
+    csk_section_enter(&refusal->section);
+    while (refusal->first != NULL && !csk_section_is_over(&refusal->section)) {
+        csk_work_t *work = refusal->first;
+        refusal->first = next_of(work);
         if (csk_refusals_are_traced()) trace(queue, work, ECANCELED);
         told.dropped++;
         if (work->kind & WORK_TIMED) csk_metrics_take_stamp(queue->name, work);
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }
-    csk_section_leave(section);
+    csk_section_leave(&refusal->section);
+    if (!csk_section_is_over(&refusal->section) && csk_is_counting(CSK_COUNTS_METRICS))
+        csk_metrics_add_works(queue->name, &told);
+}
+
+void csk_work_refuse(csk_refusal_t *refusal) {
+    csk_workqueue_t *queue = refusal->section.queue;
+    csk_workqueue_wait_t *done = NULL;
+    find_ends(refusal);
+    if (refusal->first != refusal->last) account_for_others(queue, refusal);
+    int before = csk_platform_keep_thread(); /* for the works that have not been told yet */
+    tell(queue, refusal);
     csk_platform_let_thread_go(before);
-    if (CSK_UNLIKELY(csk_section_is_over(section))) return;
-    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &told);
+    if (CSK_UNLIKELY(csk_section_is_over(&refusal->section))) return;
     csk_workqueue_lock(queue);
     queue->refusing--;
-    csk_work_account(queue, section->arrival, &done);
+    csk_work_account(queue, refusal->section.arrival, &done);
     csk_workqueue_unlock(queue);
     csk_waits_call(done);
-    if (CSK_LIKELY(!csk_section_is_over(section))) csk_workqueue_unpin(queue);
+    if (CSK_LIKELY(!csk_section_is_over(&refusal->section))) csk_workqueue_unpin(queue);
 }

@@ -335,7 +335,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     }
     if (status != 0) return;
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
-    function(wait);
+    csk_waits_call(wait);
 }
 
 int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {

@@ -25,6 +25,13 @@ bool csk_section_inside(const csk_workqueue_t *queue) {
     return false;
 }
 
+csk_section_t *csk_section_of_refusal(const csk_workqueue_t *queue) {
+    csk_section_t *section = innermost;
+    while (section != NULL && !(section->refuses && section->queue == queue && !csk_section_is_over(section)))
+        section = section->outer;
+    return section;
+}
+
 /* This runs when the library is loaded. */
 static const void *innermost_section(void) { return innermost; }
 __attribute__((constructor(101))) static void begin(void) { csk_waits_sections = innermost_section; }
