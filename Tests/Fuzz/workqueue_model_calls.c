@@ -9,6 +9,43 @@ void end_telling(void) {
     end_life(telling.queue, telling.arrival);
 }
 
+/* It has nobody's function to be called. */
+static bool is_told_quietly(int entry) {
+    entry_t *it = &entries[entry];
+    bool periodic = is_delayed(entry) && delayed_of(entry)->period_ns != 0 && !queues[it->queue].shut;
+    if (is_sync(entry)) it->state = REFUSED;
+    if (periodic) it->state = IDLE;
+    if (periodic) delayed_of(entry)->state = WAITS_FOR_TIME;
+    return is_sync(entry) || periodic;
+}
+
+void go_on_telling(void) {
+    frame_t *telling = top();
+    if (telling->untold != 0) return;
+    while (telling->joined_told < telling->joined_count && is_told_quietly(telling->joined[telling->joined_told]))
+        telling->joined_told++;
+    if (telling->joined_told == telling->joined_count) end_telling();
+}
+
+/* Whose function drops it is told by the same thread that it was dropped itself. */
+static frame_t *is_telling(int queue) {
+    frames_t *mine = &stacks[actor()];
+    for (int index = mine->count - 1; index >= 0; index--) {
+        frame_t *frame = &mine->frames[index];
+        if (frame->kind == TELLS && frame->queue == queue && frame->in_function) return frame;
+    }
+    return NULL;
+}
+
+static void join(frame_t *telling, int entry) {
+    int64_t arrival = entries[entry].arrival;
+    end_life_quietly(telling->queue, arrival > telling->arrival ? arrival : telling->arrival);
+    if (arrival < telling->arrival) telling->arrival = arrival;
+    entries[entry].state = TOLD;
+    if (telling->joined_count == LIVES) fuzz_fail("the model has no room for more that is dropped");
+    telling->joined[telling->joined_count++] = entry;
+}
+
 static void tell(int queue, const int *list, int count) {
     frame_t *telling = push(TELLS, queue, -1);
     telling->arrival = INT64_MAX;
@@ -17,17 +54,11 @@ static void tell(int queue, const int *list, int count) {
     for (int index = 0; index < count; index++) {
         entry_t *entry = &entries[list[index]];
         if (entry->arrival != telling->arrival) end_life_quietly(queue, entry->arrival);
-        if (is_sync(list[index])) {
-            entry->state = REFUSED;
-        } else if (is_delayed(list[index]) && delayed_of(list[index])->period_ns != 0 && !queues[queue].shut) {
-            entry->state = IDLE;
-            delayed_of(list[index])->state = WAITS_FOR_TIME;
-        } else {
-            entry->state = TOLD;
-            telling->untold++;
-        }
+        if (is_told_quietly(list[index])) continue;
+        entry->state = TOLD;
+        telling->untold++;
     }
-    if (telling->untold == 0) end_telling();
+    go_on_telling();
 }
 
 static void drop_oldest(int queue) {
@@ -36,7 +67,9 @@ static void drop_oldest(int queue) {
         if (!waits_in(entry, queue) || entries[entry].stays) continue;
         if (oldest < 0 || entries[entry].arrival < entries[oldest].arrival) oldest = entry;
     }
-    tell(queue, &oldest, 1);
+    frame_t *telling = is_telling(queue);
+    if (telling != NULL) join(telling, oldest);
+    else tell(queue, &oldest, 1);
 }
 
 void model_shutdown(int queue, bool cancel) {

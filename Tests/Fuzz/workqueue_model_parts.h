@@ -53,12 +53,15 @@ typedef struct {
     /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
     bool in_function;
     bool alone, periodic, last_follows;
-    uint32_t served;
+    uint32_t served, questions; /* questions: what it asks the pool still, since it has served these */
+    uint32_t seen_at;           /* after how many works it saw that others wait, and when; 0 ns: they don't */
+    int64_t seen_ns;
     int taken;
     bool grants;     /* it has taken a caller */
     bool has_looked; /* when its function ended: drains may have been told since */
-    bool asked_at_quantum, steps_back;
-    int untold;
+    bool steps_back;
+    int untold;                                   /* works that were dropped together */
+    int joined[LIVES], joined_count, joined_told; /* those dropped by functions that are told so, in order */
     bool at_once;
     int64_t deadline_ns;
     int result; /* of a wait: MODEL_WAITS until it is known */
@@ -111,6 +114,7 @@ void end_section(const frame_t *section);
 /* ---- workqueue_model_calls.c ---- */
 
 void end_telling(void);
+void go_on_telling(void);
 void time_has_come(int index);
 
 /* ---- workqueue_model_runs.c ---- */

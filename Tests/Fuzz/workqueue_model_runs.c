@@ -1,3 +1,4 @@
+#include "base/platform.h"
 #include "workqueue_model_parts.h"
 
 /* ---- Workers ----------------------------------------------------------------------------------------------------- */
@@ -7,10 +8,23 @@ static bool others_wait(int queue) {
     return fuzz_pool_count() > 1 || (fuzz_pool_count() == 1 && !fuzz_pool_has(queues[queue].item));
 }
 
+/* After each work it asks whether the pool has other work; and if so, whether that is for another queue: after 128
+ * works, when it sees that for the first time, and then after 1, 2, 4 and each 8 more. */
 static void count_served(frame_t *worker) {
-    if (++worker->served % QUANTUM != 0) return;
-    worker->asked_at_quantum = true;
-    worker->steps_back = others_wait(worker->queue);
+    bool counts = ++worker->served % QUANTUM == 0;
+    uint32_t since = worker->served - worker->seen_at;
+    worker->questions++;
+    if (fuzz_pool_count() == 0) worker->seen_ns = 0;
+    if (fuzz_pool_count() == 0) return;
+    bool looks = worker->seen_ns == 0 || since == 1 || since == 2 || since == 4 || since % 8 == 0;
+    if (!counts && !looks) return;
+    worker->questions++;
+    if (!others_wait(worker->queue)) return;
+    int64_t now_ns = csk_platform_now();
+    if (counts || (worker->seen_ns != 0 && now_ns - worker->seen_ns >= 1000000)) worker->steps_back = true;
+    if (worker->seen_ns != 0) return;
+    worker->seen_ns = now_ns;
+    worker->seen_at = worker->served;
 }
 
 /* The worker looks once: it takes work to call, or a caller, who has the turn once drains were told. */
@@ -39,13 +53,13 @@ void model_worker_comes(int queue) { push(SERVES, queue, -1); }
 bool model_worker_lingers(void) {
     frame_t *worker = top();
     if (worker == NULL || worker->kind != SERVES) fuzz_fail("who is no worker asks what others have to do");
-    if (!worker->asked_at_quantum && !worker->has_looked) {
+    if (worker->questions == 0 && !worker->has_looked) {
         worker->steps_back = false; /* another has come for the queue already, so this one went on */
         look(worker);
     }
-    bool lingers = !worker->asked_at_quantum;
+    bool lingers = worker->questions == 0;
     if (lingers) worker->has_looked = false;
-    worker->asked_at_quantum = false;
+    else worker->questions--;
     if (lingers && worker->taken >= 0) fuzz_fail("a worker finds nothing to do, though %d may begin", worker->taken);
     return lingers;
 }
@@ -144,6 +158,8 @@ void model_called(int entry, int status) {
     } else if (it->state == TOLD) {
         if (caller == NULL || caller->kind != TELLS || caller->queue != it->queue)
             fuzz_fail("%d is told by somebody else", entry);
+        if (caller->untold == 0 && caller->joined[caller->joined_told] != entry)
+            fuzz_fail("%d is told before %d", entry, caller->joined[caller->joined_told]);
         fuzz_expect_status("what is told", status, ECANCELED);
         caller->in_function = true;
         it->state = IDLE;
@@ -173,7 +189,10 @@ void model_returned(void) {
     pop();
     frame_t *around = top();
     if (ended.kind == CALLED && around->kind == TELLS) {
-        if (--around->untold == 0) end_telling();
+        if (around->untold > 0) around->untold--;
+        else around->joined_told++;
+        around->in_function = false;
+        go_on_telling();
         return;
     }
     if (ended.kind == CALLED) {
