@@ -231,7 +231,26 @@ static void destructors_may_read_after_the_thread_was_unregistered(void) {
     pthread_key_delete(late_key);
 }
 
+/* The function of a node ends the thread that reclaims. */
+static void ends_its_thread(csk_rcu_node_t *node) {
+    reclaim(node);
+    pthread_exit(NULL);
+}
+static void what_is_retired_is_reclaimed_though_functions_end_their_thread(void) {
+    enum { NODES = 20 };
+    int freed = 0;
+    for (int i = 0; i < NODES; i++) {
+        struct object *object = calloc(1, sizeof *object);
+        object->freed = &freed;
+        CHECK_STATUS(csk_rcu_retire(&object->node, i % 5 == 0 ? ends_its_thread : reclaim), 0);
+    }
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(LOAD(&freed), NODES);
+    CHECK_EQ(csk_rcu_pending(), 0);
+}
+
 TEST_MAIN(TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader),
           TEST(nothing_is_pending_after_a_barrier), TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded),
           TEST(threads_come_and_go), TEST(an_open_section_ends_with_its_thread),
-          TEST(destructors_may_read_after_the_thread_was_unregistered))
+          TEST(destructors_may_read_after_the_thread_was_unregistered),
+          TEST(what_is_retired_is_reclaimed_though_functions_end_their_thread))

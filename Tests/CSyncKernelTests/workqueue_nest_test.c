@@ -101,7 +101,7 @@ static void drains_of_an_idle_queue_do_not_nest(void) {
 
 /* ---- Many works, many drains ------------------------------------------------------------------------------------- */
 
-/* Works of three ranks come between drains: each drain waits for those that came before it, by whatever way they end. */
+/* Works of three ranks come between drains: each drain waits for those that came before it, however they end. */
 static uint32_t told, drained;
 static void counts_told(csk_work_t *work, int status) {
     (void)work;

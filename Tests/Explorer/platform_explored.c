@@ -24,6 +24,7 @@ void csk_platform_end_timed(const csk_timed_wait_t *wait, int64_t now_ns) { (voi
 void csk_platform_park_to_look(uint32_t *word, uint32_t expected, int64_t look_ns) {
     core_park(word, expected, core_looks() ? look_ns : CSK_NEVER, "park");
 }
+void (*csk_platform_replaced)(const char *name);
 bool csk_platform_thread_has_ended(uint64_t identity) {
     (void)identity;
     return false;
@@ -33,6 +34,9 @@ void csk_platform_wake(uint32_t *word, int count) { core_wake(word, count, "wake
 bool csk_platform_has_membarrier(void) { return core_has_membarrier(); }
 void csk_platform_membarrier(void) { core_membarrier("membarrier"); }
 
+int csk_platform_start_lasting_thread(const csk_lasting_thread_t *thread) {
+    return csk_platform_start_thread(thread->body, NULL, thread->name);
+}
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
     (void)name;
     return core_start_thread(body, context);

@@ -186,6 +186,9 @@ static void *timer_entry(void *argument) {
     return NULL;
 }
 
+int csk_platform_start_lasting_thread(const csk_lasting_thread_t *thread) {
+    return csk_platform_start_thread(thread->body, NULL, thread->name);
+}
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
     (void)name;
     pthread_t thread;

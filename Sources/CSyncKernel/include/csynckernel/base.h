@@ -8,7 +8,9 @@
  * waits on, returns as if it had not been cancelled, and ends at its next cancellation point. Observers, reporters, and
  * the functions that run while their thread stands in a queue are called with cancellation disabled. Other functions
  * that the library calls have cancellation as their thread has it. Where such a function ends its thread, what it was
- * part of stays unfinished, unless the header of its module says otherwise. It is ILLEGAL to call the library with the
+ * part of stays unfinished, unless the header of its module says otherwise. If that is a thread of the library's, which
+ * runs timers, reclaims, watches or serves views, another one takes its place, and that is reported
+ * (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h). It is ILLEGAL to call the library with the
  * asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
 #ifndef CSK_BASE_H
 #define CSK_BASE_H

@@ -41,7 +41,9 @@ enum {
     CSK_EVENT_THREAD_ENDED_BY_WORK = 8 /* status ECANCELED: a function that ran on the pool's worker `thread_id` has
                                           ended that thread. Its section has ended. `object` is its work queue or
                                           read-write lock, or NULL for another item of the pool; `name` is the queue's
-                                          name. The object may be gone already */
+                                          name. The object may be gone already. The same of another thread of the
+                                          library, which is replaced too: `object` is NULL, and `name` is "csk-timer",
+                                          "csk-rcu", "csk-pool", "csk-watchdog" or "csk-inspect" */
 };
 
 /* What an event's object is. That of CSK_EVENT_LONG_WAIT, CSK_EVENT_DEADLOCK and CSK_EVENT_QUEUE_STALLED may be gone,

@@ -122,6 +122,9 @@ static int describe(const csk_event_t *event, char *text, size_t size) {
         return snprintf(text, size,
                         "threads of the library stay as nice as who started them: the system permits no less");
     case CSK_EVENT_THREAD_ENDED_BY_WORK:
+        if (event->object == NULL && event->name != NULL)
+            return snprintf(text, size, "a function has ended thread %d of the library, \"%.64s\", which is replaced",
+                            (int)event->thread_id, event->name);
         if (event->name == NULL)
             return snprintf(text, size, "object %p: a work has ended thread %d, a worker, which is replaced",
                             event->object, (int)event->thread_id);
@@ -242,4 +245,11 @@ static void report_held_back(int error) {
                            csk_platform_thread_id());
 }
 
-__attribute__((constructor(101))) static void hear_of_threads(void) { csk_platform_held_back = report_held_back; }
+static void report_replaced(const char *name) {
+    csk_observe_report_named(CSK_EVENT_THREAD_ENDED_BY_WORK, CSK_OBJECT_OTHER, NULL, name, csk_platform_now(),
+                             ECANCELED, csk_platform_thread_id());
+}
+__attribute__((constructor(101))) static void hear_of_threads(void) {
+    csk_platform_held_back = report_held_back;
+    csk_platform_replaced = report_replaced;
+}

@@ -90,6 +90,20 @@ void csk_platform_membarrier(void);
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name);
 int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size);
 
+/* A thread of the library's that lasts. Where a function that its body calls ends the thread, by pthread_exit or at a
+ * cancellation point where somebody has cancelled it, another one takes its place. It is described by a constant. */
+typedef struct csk_lasting_thread {
+    void (*body)(void *unused);
+    const char *name;
+    void (*mend)(void); /* NULL or: called first, on the thread that ends. Ends what the function was part of, and calls
+                            no functions of users */
+    void (*leave)(void); /* NULL or: called there once the other thread was started. May call functions of users */
+} csk_lasting_thread_t;
+/* Starts it as csk_platform_start_thread does. */
+int csk_platform_start_lasting_thread(const csk_lasting_thread_t *thread);
+/* Called there as well, before `leave`. Set when the library is loaded. */
+extern void (*csk_platform_replaced)(const char *name);
+
 /* Called on a thread that starts and is not permitted that class or niceness. `error` says why. Set when the library is
  * loaded. */
 extern void (*csk_platform_held_back)(int error);

@@ -27,6 +27,7 @@ typedef struct {
     void (*body)(void *);
     void *context;
     const char *name;
+    const csk_lasting_thread_t *lasting; /* NULL: nobody takes its place */
     char *mapping;
     size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */
@@ -34,6 +35,7 @@ typedef struct {
 } start_t;
 
 void (*csk_platform_held_back)(int error);
+void (*csk_platform_replaced)(const char *name);
 
 /* The stack has room for a handler that prints a backtrace, and for the processor's registers. */
 static size_t signal_stack_size(size_t page) {
@@ -75,6 +77,17 @@ static void end_thread(void *argument) {
     munmap(start->mapping, start->length);
 }
 
+/* Something that the body called has ended the thread. It does not end before another one was started: where the system
+ * has no thread to give, it tries again. */
+static void replace(void *argument) {
+    const csk_lasting_thread_t *lasting = ((start_t *)argument)->lasting;
+    if (lasting == NULL) return;
+    if (lasting->mend != NULL) lasting->mend();
+    for (uint32_t looks = 0; csk_platform_start_lasting_thread(lasting) != 0; looks++) csk_platform_await_step(looks);
+    if (csk_platform_replaced != NULL) csk_platform_replaced(lasting->name);
+    if (lasting->leave != NULL) lasting->leave();
+}
+
 static void *thread_entry(void *argument) {
     start_t *start = argument;
     pthread_cleanup_push(end_thread, start);
@@ -83,7 +96,9 @@ static void *thread_entry(void *argument) {
     int error = csk_load_time_restore();
     pthread_setname_np(pthread_self(), start->name); /* a thread that is found by its name has its class */
     if (error != 0 && csk_platform_held_back != NULL) csk_platform_held_back(error);
+    pthread_cleanup_push(replace, start);
     start->body(start->context);
+    pthread_cleanup_pop(0);
     pthread_cleanup_pop(1);
     return NULL;
 }
@@ -100,14 +115,15 @@ static int create(start_t *start, size_t stack_size) {
     return error;
 }
 
-int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size) {
+static int start_thread(const start_t *wanted, size_t stack_size) {
     int saved = errno; /* a pthread_create that is refused leaves its reason in errno */
     start_t *start = make_start();
     errno = saved;
     if (start == NULL) return EAGAIN; /* the same as when there is no memory for a thread's stack */
-    start->body = body;
-    start->context = context;
-    start->name = name;
+    start->body = wanted->body;
+    start->context = wanted->context;
+    start->name = wanted->name;
+    start->lasting = wanted->lasting;
     sigset_t blocked, before;
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof open_signals / sizeof open_signals[0]; i++) sigdelset(&blocked, open_signals[i]);
@@ -119,8 +135,16 @@ int csk_platform_start_sized_thread(void (*body)(void *), void *context, const c
     return error;
 }
 
+int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size) {
+    return start_thread(&(start_t){ .body = body, .context = context, .name = name }, stack_size);
+}
+
 int csk_platform_start_thread(void (*body)(void *), void *context, const char *name) {
     return csk_platform_start_sized_thread(body, context, name, 0);
+}
+
+int csk_platform_start_lasting_thread(const csk_lasting_thread_t *thread) {
+    return start_thread(&(start_t){ .body = thread->body, .name = thread->name, .lasting = thread }, 0);
 }
 
 int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }

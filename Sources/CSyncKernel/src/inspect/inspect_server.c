@@ -282,6 +282,8 @@ static void serve(void *context) {
     csk_platform_wake(&server.ended, 1);
 }
 
+static const csk_lasting_thread_t server_thread = { .body = serve, .name = "csk-inspect" };
+
 /* ---- The file ---------------------------------------------------------------------------------------------------- */
 
 /* Opens and locks the folder of the path. Returns 0, also where that can't be done, or EADDRINUSE where it could not be
@@ -426,7 +428,7 @@ static int begin(const char *path, int signal) {
     csk_store(&server.event, event, CSK_RELAXED);
     if (path != NULL) status = open_socket(path);
     if (status == 0) status = take_signal(signal);
-    if (status == 0) status = csk_platform_start_thread(serve, NULL, "csk-inspect");
+    if (status == 0) status = csk_platform_start_lasting_thread(&server_thread);
     if (status != 0) {
         give_signal_back();
         close_socket();

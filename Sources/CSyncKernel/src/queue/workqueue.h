@@ -255,8 +255,8 @@ static inline void csk_workqueue_activate(csk_workqueue_t *queue) {
  * go on to take work. It doesn't touch the queue afterwards. */
 void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of waits that are over. Where such a function leads here again, those are called once it has
- * returned: they don't nest, however many there are. Returns false in a child that one of these functions has forked: the
- * other drains are told in the parent. */
+ * returned: they don't nest, however many there are. Returns false in a child that one of these functions has forked:
+ * the other drains are told in the parent. */
 bool csk_waits_call(csk_workqueue_wait_t *done);
 
 /* ---- workqueue_refuse.c ---- */

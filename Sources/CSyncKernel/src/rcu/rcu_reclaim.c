@@ -238,6 +238,12 @@ static void let_ready(void) {
 
 static void pass(csk_rcu_node_t *node);
 
+/* Release: a child that finds this finds all that the function has done. */
+static void has_run(csk_rcu_function_t function) {
+    csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELEASE);
+    if (function != pass) count_down();
+}
+
 static void run_ready(void) {
     for (csk_rcu_node_t *node; (node = rcu.ready) != NULL;) {
         csk_rcu_function_t function = node->function;
@@ -248,9 +254,7 @@ static void run_ready(void) {
         csk_rcu_fence();
         csk_rcu_tell_acquire();
         function(node);
-        /* Release: a child that finds this finds all that the function has done. */
-        csk_store(&rcu.running, (csk_rcu_node_t *)NULL, CSK_RELEASE);
-        if (function != pass) count_down();
+        has_run(function);
     }
     publish_count();
 }
@@ -277,6 +281,12 @@ static void run_worker(void *unused) {
     for (;;) reclaim_more();
 }
 
+/* The function of a node has ended the thread. What is left, the next worker begins with. */
+static void end_node(void) {
+    if (csk_load(&rcu.running, CSK_RELAXED) != NULL) has_run(NULL);
+}
+static const csk_lasting_thread_t worker = { .body = run_worker, .name = "csk-rcu", .mend = end_node };
+
 static int start_worker(void) {
     uint32_t found = NONE;
     while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_RELAXED)) {
@@ -285,7 +295,7 @@ static int start_worker(void) {
         found = NONE;
     }
     int error = csk_fork_handled();
-    if (error == 0) error = csk_platform_start_thread(run_worker, NULL, "csk-rcu");
+    if (error == 0) error = csk_platform_start_lasting_thread(&worker);
     csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELAXED);
     csk_platform_wake(&rcu.worker, INT32_MAX);
     return error;

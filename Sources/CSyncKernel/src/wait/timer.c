@@ -87,6 +87,17 @@ static void run_timers(void *context) {
     }
 }
 
+/* The function of a timer has ended the thread, or that of a waiter which it granted something. In a child that the
+ * function has forked it may be that of a timer of the parent, for which nobody waits. */
+static void end_firing(void) {
+    csk_queue_lock(&timers.lock);
+    timers.firing = NULL;
+    timers.fired++;
+    csk_queue_unlock(&timers.lock);
+    csk_platform_wake(&timers.fired, INT32_MAX);
+}
+static const csk_lasting_thread_t timer_thread = { run_timers, "csk-timer", end_firing, csk_trampoline_end_hold };
+
 /* Makes the timers anew, whatever a thread of the parent was in the middle of. A timer's function that forks goes on in
  * the child. The thread that it runs on becomes the child's timer thread once the function returns. A second timer
  * thread would run functions beside it. */
@@ -121,7 +132,7 @@ int csk_timer_prepare(void) {
     timers.starting = true;
     timers.slept_ns = csk_platform_now();
     csk_queue_unlock(&timers.lock);
-    error = csk_platform_start_thread(run_timers, NULL, "csk-timer");
+    error = csk_platform_start_lasting_thread(&timer_thread);
     csk_queue_lock(&timers.lock);
     timers.starting = false;
     csk_store(&timers.thread_runs, error == 0, CSK_RELAXED);

@@ -62,6 +62,12 @@ void csk_trampoline_release(void) {
     if (ready.waits == 0) run_later();
 }
 
+void csk_trampoline_end_hold(void) {
+    ready.depth = ready.waits = 0;
+    csk_trampoline_hold();
+    csk_trampoline_release();
+}
+
 void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane) {
     if (first == NULL && lane == NULL) return;
     if (first != NULL) {

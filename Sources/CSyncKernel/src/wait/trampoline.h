@@ -14,6 +14,8 @@ void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane);
 /* Between these two the thread's lists only grow. They run at the end. */
 void csk_trampoline_hold(void);
 void csk_trampoline_release(void);
+/* For a thread that a function has ended: calls those that were held back. */
+void csk_trampoline_end_hold(void);
 
 /* Between these two the thread stands in a queue, and others may wait for it. So nothing is left for later here. */
 void csk_trampoline_begin_wait(void);

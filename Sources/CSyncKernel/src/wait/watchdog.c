@@ -27,6 +27,9 @@ static void run(void *unused) {
     }
 }
 
+/* A reporter may end it. */
+static const csk_lasting_thread_t thread = { .body = run, .name = "csk-watchdog" };
+
 /* With the lock. Returns once nobody starts the thread, with the lock. */
 static void await_start(uint32_t here) {
     for (uint32_t looks_so_far = 0; watchdog.starting == here; looks_so_far++) {
@@ -45,7 +48,7 @@ int csk_watchdog_start(uint32_t which, csk_watchdog_look_t look) {
     if (starts) watchdog.starting = here;
     csk_queue_unlock(&watchdog.lock);
     if (!starts) return 0;
-    int status = csk_platform_start_thread(run, NULL, "csk-watchdog");
+    int status = csk_platform_start_lasting_thread(&thread);
     csk_queue_lock(&watchdog.lock);
     if (status == 0) watchdog.started = here;
     watchdog.starting = 0;
