@@ -61,7 +61,7 @@ bool fuzz_pool_has(const csk_pool_item_t *item);
 /* Takes one out, for the caller to call its function. */
 csk_pool_item_t *fuzz_pool_take(int index);
 /* Called when a worker asks how many items wait; true: it is told that there are more than it can take. */
-void fuzz_when_pool_is_asked(bool (*function)(void));
+void fuzz_when_pool_is_asked(bool (*function)(void), void (*between)(void));
 
 /* ---- Comparing --------------------------------------------------------------------------------------------------- */
 

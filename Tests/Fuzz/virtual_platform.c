@@ -174,6 +174,7 @@ void csk_platform_wake(uint32_t *word, int count) {
 }
 
 void (*csk_platform_held_back)(int error);
+void (*csk_platform_replaced)(const char *name);
 
 bool csk_platform_has_membarrier(void) { return true; }
 void csk_platform_membarrier(void) {}

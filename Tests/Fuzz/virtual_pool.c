@@ -13,10 +13,14 @@ _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial
 static csk_pool_item_t *items[ITEMS];
 static int count;
 static bool (*when_asked)(void);
+static void (*when_asked_between)(void);
 
 void fuzz_pool_empty(void) { count = 0; }
 int fuzz_pool_count(void) { return count; }
-void fuzz_when_pool_is_asked(bool (*function)(void)) { when_asked = function; }
+void fuzz_when_pool_is_asked(bool (*function)(void), void (*between)(void)) {
+    when_asked = function;
+    when_asked_between = between;
+}
 
 bool fuzz_pool_has(const csk_pool_item_t *item) {
     for (int index = 0; index < count; index++)
@@ -47,4 +51,8 @@ int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     return 0;
 }
 
+uint64_t csk_pool_queued_between(void) {
+    if (when_asked_between != NULL) when_asked_between();
+    return (uint64_t)count;
+}
 uint64_t csk_pool_queued(void) { return when_asked != NULL && when_asked() ? UINT64_MAX : (uint64_t)count; }

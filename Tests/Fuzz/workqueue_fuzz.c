@@ -73,7 +73,7 @@ static void on_wait(csk_workqueue_wait_t *wait) {
 
 /* A worker asks what else there is to do: that is where others make calls while it watches for more. */
 static bool on_question(void) {
-    if (!model_worker_lingers()) return false;
+    model_worker_lingers();
     make_calls();
     return true;
 }
@@ -468,7 +468,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_begin(data, size);
     fuzz_after_timers(model_timers_ran);
     fuzz_let_strangers_pause(true);
-    fuzz_when_pool_is_asked(on_question);
+    fuzz_when_pool_is_asked(on_question, model_worker_asks_between);
     fuzz_pool_empty();
     model_begin();
     memset(works, 0, sizeof works);

@@ -75,7 +75,8 @@ int model_delayed_cancel_ended(int delayed);
 /* A worker came for the queue, found nothing more to do and watches for more, was asked whether it has other work,
  * left. */
 void model_worker_comes(int queue);
-bool model_worker_lingers(void);
+void model_worker_asks_between(void);
+void model_worker_lingers(void);
 void model_worker_left(void);
 
 /* A function is called on this thread with that status; it returns. */

@@ -12,7 +12,8 @@ void end_telling(void) {
 /* It has nobody's function to be called. */
 static bool is_told_quietly(int entry) {
     entry_t *it = &entries[entry];
-    bool periodic = is_delayed(entry) && delayed_of(entry)->period_ns != 0 && !queues[it->queue].shut;
+    bool periodic = is_delayed(entry) && delayed_of(entry)->period_ns != 0 && delayed_of(entry)->state != LAST &&
+                    !queues[it->queue].shut;
     if (is_sync(entry)) it->state = REFUSED;
     if (periodic) it->state = IDLE;
     if (periodic) delayed_of(entry)->state = WAITS_FOR_TIME;

@@ -53,13 +53,13 @@ typedef struct {
     /* SERVES, WAITS_FOR_TURN: whose section is above; TELLS: has begun, having told who waited for room */
     bool in_function;
     bool alone, periodic, last_follows;
-    uint32_t served, questions; /* questions: what it asks the pool still, since it has served these */
-    uint32_t seen_at;           /* after how many works it saw that others wait, and when; 0 ns: they don't */
+    uint32_t served;
+    uint32_t seen_at; /* after how many works it saw that others wait, and when; 0 ns: they don't */
     int64_t seen_ns;
     int taken;
-    bool grants;     /* it has taken a caller */
-    bool has_looked; /* when its function ended: drains may have been told since */
-    bool steps_back;
+    bool grants;                                  /* it has taken a caller */
+    bool has_looked;                              /* when its function ended: drains may have been told since */
+    bool counted, steps_back;                     /* counted: the last work is among those served */
     int untold;                                   /* works that were dropped together */
     int joined[LIVES], joined_count, joined_told; /* those dropped by functions that are told so, in order */
     bool at_once;
@@ -118,7 +118,5 @@ void go_on_telling(void);
 void time_has_come(int index);
 
 /* ---- workqueue_model_runs.c ---- */
-
-void look(frame_t *worker);
 
 #endif

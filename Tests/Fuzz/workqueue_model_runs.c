@@ -13,12 +13,10 @@ static bool others_wait(int queue) {
 static void count_served(frame_t *worker) {
     bool counts = ++worker->served % QUANTUM == 0;
     uint32_t since = worker->served - worker->seen_at;
-    worker->questions++;
     if (fuzz_pool_count() == 0) worker->seen_ns = 0;
     if (fuzz_pool_count() == 0) return;
     bool looks = worker->seen_ns == 0 || since == 1 || since == 2 || since == 4 || since % 8 == 0;
     if (!counts && !looks) return;
-    worker->questions++;
     if (!others_wait(worker->queue)) return;
     int64_t now_ns = csk_platform_now();
     if (counts || (worker->seen_ns != 0 && now_ns - worker->seen_ns >= 1000000)) worker->steps_back = true;
@@ -36,32 +34,38 @@ static void look_once(frame_t *worker) {
     else worker->taken = entry;
 }
 
-/* It looks until there is nothing for it, or work to call. */
-void look(frame_t *worker) {
-    for (;;) {
-        if (worker->grants) count_served(worker);
-        worker->grants = false;
-        if (worker->steps_back || worker->taken >= 0) return;
-        look_once(worker);
-        if (!worker->grants) return;
-    }
+/* It looks, unless it has something already. It asks the pool after each turn that it gives, so it never gives two
+ * before the model hears of it. */
+static void look(frame_t *worker) {
+    if (!worker->grants && !worker->steps_back && worker->taken < 0) look_once(worker);
 }
 
 void model_worker_comes(int queue) { push(SERVES, queue, -1); }
 
-/* True: it has found nothing, and will look again. False: it is asked between two works. */
-bool model_worker_lingers(void) {
+/* It has done something: called a work, or given a turn to a caller. */
+void model_worker_asks_between(void) {
     frame_t *worker = top();
     if (worker == NULL || worker->kind != SERVES) fuzz_fail("who is no worker asks what others have to do");
-    if (worker->questions == 0 && !worker->has_looked) {
+    if (!worker->counted) {
+        worker->has_looked = false;
+        look(worker);
+        if (!worker->grants) fuzz_fail("a worker asks as if it had done something");
+        worker->grants = false;
+        count_served(worker);
+    }
+    worker->counted = false;
+}
+
+/* It has found nothing, and will look again. */
+void model_worker_lingers(void) {
+    frame_t *worker = top();
+    if (worker == NULL || worker->kind != SERVES) fuzz_fail("who is no worker asks what others have to do");
+    if (!worker->has_looked) {
         worker->steps_back = false; /* another has come for the queue already, so this one went on */
         look(worker);
     }
-    bool lingers = worker->questions == 0;
-    if (lingers) worker->has_looked = false;
-    else worker->questions--;
-    if (lingers && worker->taken >= 0) fuzz_fail("a worker finds nothing to do, though %d may begin", worker->taken);
-    return lingers;
+    worker->has_looked = false;
+    if (worker->grants || worker->taken >= 0) fuzz_fail("a worker finds nothing to do, though something may begin");
 }
 
 void model_worker_left(void) {
@@ -202,7 +206,8 @@ void model_returned(void) {
     }
     if (ended.kind != SECTION) return;
     around->in_function = false;
-    if (around->kind == SERVES) count_served(around);
+    around->counted = around->kind == SERVES;
+    if (around->counted) count_served(around);
     end_section(&ended);
     if (around->kind != SERVES || around->steps_back) return;
     look_once(around);
@@ -212,9 +217,8 @@ void model_returned(void) {
 /* The worker has taken something, and so made room; it tells that before it goes on. */
 static void look_for_room(frame_t *worker, int wait) {
     if (waits[wait].state != WAITING || worker->taken >= 0) return;
-    if (worker->grants) count_served(worker);
-    worker->grants = worker->steps_back = worker->has_looked = false;
-    look_once(worker);
+    worker->steps_back = worker->has_looked = false;
+    look(worker);
 }
 
 void model_wait_called(int wait, int status) {

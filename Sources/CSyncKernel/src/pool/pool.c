@@ -338,3 +338,4 @@ uint32_t csk_pool_workers(void) {
 }
 
 uint64_t csk_pool_queued(void) { return csk_load(&csk_pool.queued, CSK_RELAXED); }
+uint64_t csk_pool_queued_between(void) { return csk_pool_queued(); }

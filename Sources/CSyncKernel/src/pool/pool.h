@@ -61,4 +61,7 @@ extern _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("
 static inline uint32_t csk_pool_epoch(void) { return csk_process_epoch(); }
 static inline uint32_t csk_pool_ready(void) { return csk_load(&csk_pool_process.ready, CSK_RELAXED); }
 
+/* csk_pool_queued, for a worker between two works. Apart, so that the fuzzer's model of a worker knows where it is. */
+uint64_t csk_pool_queued_between(void);
+
 #endif

@@ -117,8 +117,7 @@ static void end(csk_section_t *section) {
 }
 
 /* Whether the pool has other work for this worker than to come to this queue. */
-static bool others_wait(csk_workqueue_t *queue) {
-    uint64_t queued = csk_pool_queued();
+static bool others_wait(csk_workqueue_t *queue, uint64_t queued) {
     return queued > 1 || (queued == 1 && !(csk_load(&queue->state, CSK_RELAXED) & STATE_POSTED));
 }
 
@@ -132,14 +131,15 @@ typedef struct {
  * is read after 1, 2 and 4 works more, and then after each 8: after each one it would cost a short work a fifth of its
  * time. So where works take long, others wait for two of them; and for 8 at most where short ones went before. */
 static bool turn_is_over(csk_workqueue_t *queue, uint32_t served, turn_t *turn) {
-    if (CSK_LIKELY(csk_pool_queued() == 0)) {
+    uint64_t queued = csk_pool_queued_between();
+    if (CSK_LIKELY(queued == 0)) {
         turn->seen_ns = 0;
         return false;
     }
     uint32_t since = served - turn->seen_at;
     bool first = turn->seen_ns == 0, counts = served % QUANTUM == 0;
     bool looks = first || since % 8 == 0 || (since & (since - 1)) == 0;
-    if ((!counts && !looks) || !others_wait(queue)) return false;
+    if ((!counts && !looks) || !others_wait(queue, queued)) return false;
     if (counts) return true;
     int64_t now_ns = csk_platform_now();
     if (first) *turn = (turn_t){ .seen_ns = now_ns, .seen_at = served };
@@ -153,7 +153,8 @@ static bool linger(csk_workqueue_t *queue, csk_spin_habit_t *habit) {
     if (!csk_spin_pays(habit)) return false;
     if (shared && (csk_fetch_or(&queue->state, STATE_LINGERS, CSK_RELAXED) & STATE_LINGERS)) return false;
     csk_spin_t spin = csk_spin_begin(linger_ns);
-    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_spin_lasts(&spin) && !(others = others_wait(queue)))
+    while (csk_load(&queue->inbox_last, CSK_RELAXED) == NULL && csk_spin_lasts(&spin) &&
+           !(others = others_wait(queue, csk_pool_queued())))
         csk_spin_pause(4);
     if (shared) csk_fetch_and(&queue->state, ~STATE_LINGERS, CSK_SEQ_CST);
     return !others;
