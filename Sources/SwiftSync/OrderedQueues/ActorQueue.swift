@@ -20,8 +20,15 @@ import CSyncKernel
 ///
 /// The order holds up to the first suspension of each piece of work: while one piece is suspended, the next begins. So
 /// work may wait for the queue that it runs on. Where work must end before the next begins, use ``FIFOQueue``.
-/// Priorities of tasks don't change the order. Work that nobody waits for runs in tasks of the queue; the work of
-/// `enqueueAndWait` runs in the calling task, and keeps that task's priority, cancellation and task-local values.
+/// Work that nobody waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in the calling task, and
+/// keeps that task's cancellation and task-local values.
+///
+/// Priorities of tasks don't change the order: neither that in which work begins, nor that in which it comes to another
+/// actor that it calls. Actors take by priority what waits for them, so work has a higher priority than the queue only
+/// where none of a lower one is suspended: it runs at the priority of its task, but at no less than the queue's
+/// `priority` (`.medium` if that is nil), and at no more than that of work that began before and has not ended. Where
+/// that is not the priority of its task, a part of the task runs it, which costs about as much as a `Task`. Give the
+/// queue a priority if what waits for it is urgent. A task that is escalated while its work runs keeps to no limit.
 ///
 /// The queue refers to its actor weakly, so the actor can own the queue. Accepted work retains the actor, and outlives
 /// the queue object.
@@ -42,7 +49,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: a name that messages and reports show.
-    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts.
+    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
+    ///     runs at. With nil it is `.medium`.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
     ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
     ///   - line: the line there.
@@ -68,7 +76,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///
     /// - Parameters:
     ///   - name: a name that messages and reports show.
-    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts.
+    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
+    ///     runs at. With nil it is `.medium`.
     ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
     ///     number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
@@ -228,15 +237,21 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         if Deadline.hasPassedMeanwhile(deadline) { throw .timedOut }
     }
 
-    /// Runs `work` in the calling task, whose place was granted. (It has no reference to the queue: work outlives the
-    /// queue, and does not keep it.)
-    static func run<T: Sendable>(
+    /// Runs `work` in the calling task, whose place was granted, or in a part of it. (It has no reference to the queue:
+    /// work outlives the queue, and does not keep it.)
+    static func run<T: Sendable, Failure: Error>(
         in storage: ActorQueueStorage, on actor: any Actor, _ piece: RecordedPiece?,
-        _ work: @Sendable (isolated ActorType) async throws -> T
-    ) async rethrows -> T {
-        nonisolated(unsafe) var result: T?
-        try await storage.runInPlace(on: actor, piece) { unsafe result = try await work(typed($0)) }
-        return unsafe result!
+        _ work: @Sendable (isolated ActorType) async throws(Failure) -> T
+    ) async throws(Failure) -> T {
+        nonisolated(unsafe) var result: Result<T, Failure>?
+        await storage.runInPlace(on: actor, piece) { actor in
+            do throws(Failure) {
+                unsafe result = .success(try await work(typed(actor)))
+            } catch {
+                unsafe result = .failure(error)
+            }
+        }
+        return try unsafe result!.get()
     }
 
     private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work

@@ -15,17 +15,24 @@ final class ActorQueueStorage:
     private weak var actor: (any Actor)?
     private var isAdopted = false
 
-    // The next three fields are used on the actor only.
+    /// The priority of the tasks that run the work that nobody waits for.
+    private let least: TaskPriority
+
+    // The next four fields are used on the actor only.
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// True while a place that was granted from `ready` is out. (A place that was granted when it was submitted is not
     /// recorded here, but then `ready` is empty.)
     private var isPlaceOut = false
     private var stretches = OrderedStretches()
+    private var priorities: OrderedPriorities
 
     init(
         _ place: csk_place_t, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
+        // A detached task has this priority where none is named.
+        least = priority ?? .medium
+        priorities = OrderedPriorities(least: least)
         super.init(
             unsafe OrderedQueueBox(
                 State(capacity: capacity, overflow: overflow), of: "ActorQueue", place, priority: priority),
@@ -131,7 +138,7 @@ final class ActorQueueStorage:
     }
 
     private func sendPump(to actor: any Actor) {
-        Task.detached(priority: box.priority) { await self.pump(on: actor) }
+        Task.detached(priority: least) { await self.pump(on: actor) }
     }
 
     private func pump(on actor: isolated any Actor) async {
@@ -140,9 +147,9 @@ final class ActorQueueStorage:
             while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
                 hasArrived = false
                 // From here to the work's first suspension, nothing else runs on the actor.
-                let stretch = stretches.begin()
+                let stretch = begin(at: least, on: actor)
                 await work(actor)
-                stretches.end(stretch).forEach { _ = $0.grant() }
+                end(stretch, on: actor)
                 untilLeaving -= 1
             }
         }
@@ -227,21 +234,41 @@ final class ActorQueueStorage:
         return place.grant()
     }
 
-    /// Runs `body` in the calling task, whose place was granted.
+    /// Runs `body` in the calling task, whose place was granted, or in a part of it that has another priority.
     func runInPlace(
-        on actor: isolated any Actor, _ piece: RecordedPiece?,
-        _ body: @Sendable (isolated any Actor) async throws -> Void
-    ) async rethrows {
-        try await OrderedActivation.run(for: self) {
+        on actor: isolated any Actor, _ piece: RecordedPiece?, _ body: @Sendable (isolated any Actor) async -> Void
+    ) async {
+        let own = Task.currentPriority, priority = priorities.next(own)
+        if priority == own { return await runInPlace(at: own, on: actor, piece, body) }
+        // The place stays out until the part has begun, so nothing else begins meanwhile.
+        await PartOfTask.run(at: priority, on: actor) { await runInPlace(at: priority, on: actor, piece, body) }
+    }
+
+    @inline(__always)
+    private func runInPlace(
+        at priority: TaskPriority, on actor: isolated any Actor, _ piece: RecordedPiece?,
+        _ body: @Sendable (isolated any Actor) async -> Void
+    ) async {
+        await OrderedActivation.run(for: self) {
             piece?.begin()
-            defer { piece?.end() }
             // From here to the first suspension of `body`, nothing else runs on the actor. So the entries that follow
             // begin later, though a pump or task may already be on its way to them.
             seeToWhatFollows(on: actor)
-            let stretch = stretches.begin()
-            defer { stretches.end(stretch).forEach { _ = $0.grant() } }
-            try await body(actor)
+            let stretch = begin(at: priority, on: actor)
+            await body(actor)
+            end(stretch, on: actor)
+            piece?.end()
         }
+    }
+
+    private func begin(at priority: TaskPriority, on actor: isolated any Actor) -> Int {
+        priorities.begin(at: priority)
+        return stretches.begin()
+    }
+
+    private func end(_ stretch: Int, on actor: isolated any Actor) {
+        priorities.end()
+        stretches.end(stretch).forEach { _ = $0.grant() }
     }
 
     // MARK: - The end

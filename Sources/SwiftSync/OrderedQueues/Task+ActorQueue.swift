@@ -12,7 +12,8 @@ extension Task where Failure == Never {
     ///
     /// - Parameters:
     ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - priority: the task's priority; with nil, that of the caller. `operation` has it as far as the queue lets it:
+    ///     see ``ActorQueue``.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.
     @discardableResult
@@ -66,7 +67,8 @@ extension Task where Failure == any Error {
     ///
     /// - Parameters:
     ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller.
+    ///   - priority: the task's priority; with nil, that of the caller. `operation` has it as far as the queue lets it:
+    ///     see ``ActorQueue``.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.
     @discardableResult

@@ -76,7 +76,9 @@ struct OrderedTaskTests {
 
     @Test
     func tasksThatMayThrowHaveTheirNameAndPriorityToo() async throws {
-        let fifo = FIFOQueue(), ledger = Ledger(), name = "saved", priority = TaskPriority.background
+        let name = "saved", priority = TaskPriority.background
+        // Work of an actor queue has no lower priority than its queue.
+        let fifo = FIFOQueue(), ledger = Ledger(queue: ActorQueue(priority: priority))
         let cancellable = CancellableQueue(underlyingQueue: fifo)
         let ofActor = CancellableQueue(underlyingQueue: ledger.queue)
         let look = { @Sendable () throws -> Bool in Task.name == "saved" && Task.basePriority == .background }
