@@ -49,6 +49,9 @@ actor Owner {
             await withDeadline(SuspendingClock.now + .seconds(60), clock: .suspending) {
                 await Task.yield(); here("withDeadline, exact")
             }
+            await withPriority(.high) {
+                await Task.yield(); here("withPriority")
+            }
             await fifo.enqueueAndWait {
                 here("FIFOQueue.enqueueAndWait, first"); await Task.yield(); here("FIFOQueue.enqueueAndWait")
             }

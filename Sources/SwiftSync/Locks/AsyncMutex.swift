@@ -75,8 +75,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     /// A child task that locks while its parent is inside, and waits for it, is not told apart from others: both wait
     /// for ever, or until the timeout.
     ///
-    /// A nil `priority` is that of the task. A timeout of zero or less tries once. Without a timeout it waits for as
-    /// long as it takes, or until the deadline of `withDeadline`. A timeout is never early, and does not end a section.
+    /// A nil `priority` is that of `withPriority`, or of the task. A timeout of zero or less tries once. Without a
+    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. A timeout is never early, and
+    /// does not end a section.
     @inlinable
     public func withLock<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never,
@@ -100,7 +101,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     public func withLockIfAvailable<Result>(
         _ body: (inout sending Value) async throws -> sending Result
     ) async rethrows -> sending Result? {
-        let priority = CommandPriority(Task.currentPriority)
+        let priority = RequestPriority.ofTask()
         guard unsafe withSemaphore({ unsafe csk_sem_trywait($0, priority.rawValue, 1) }) == 0 else {
             return nil
         }
@@ -118,7 +119,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
         }
-        let priority = priority ?? CommandPriority(Task.currentPriority)
+        let priority = RequestPriority.ofTask(naming: priority)
         let status = await unsafe SemaphoreWait.acquire(
             1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }

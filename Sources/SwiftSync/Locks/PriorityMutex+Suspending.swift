@@ -29,11 +29,12 @@ extension PriorityMutex where Value: ~Copyable {
 
         /// Runs `body` with the value while nobody else has it, and returns what it returns.
         ///
-        /// It suspends the task while it waits, and blocks no thread. A nil `priority` is that of the task. A timeout
-        /// of zero or less tries once, and no timeout is early. It throws ``PriorityMutexError/timedOut``;
-        /// ``PriorityMutexError/cancelled`` where the task is cancelled before its turn, or was before the call; or
-        /// ``PriorityMutexError/outOfResources`` where the system gives no timer. `body` has not run then. Once it
-        /// runs, nothing ends it but its own code. What `body` throws is rethrown, and leaves the mutex free.
+        /// It suspends the task while it waits, and blocks no thread. A nil `priority` is that of `withPriority`, or of
+        /// the task. A timeout of zero or less tries once, and no timeout is early. It throws
+        /// ``PriorityMutexError/timedOut``; ``PriorityMutexError/cancelled`` where the task is cancelled before its
+        /// turn, or was before the call; or ``PriorityMutexError/outOfResources`` where the system gives no timer.
+        /// `body` has not run then. Once it runs, nothing ends it but its own code. What `body` throws is rethrown, and
+        /// leaves the mutex free.
         @inlinable
         public func withLock<Result: ~Copyable>(
             priority: CommandPriority? = nil, timeout: TimeLimit = .never,
@@ -66,7 +67,7 @@ extension PriorityMutex where Value: ~Copyable {
             _ priority: CommandPriority?, _ limit: TimeLimit
         ) async throws(PriorityMutexError) {
             try await enterSlowly(
-                priority ?? CommandPriority(Task.currentPriority), deadline: limit.deadline())
+                RequestPriority.ofTask(naming: priority), deadline: limit.deadline())
         }
 
         func enterSlowly(

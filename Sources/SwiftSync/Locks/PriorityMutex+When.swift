@@ -20,15 +20,17 @@ extension PriorityMutex where Value: ~Copyable {
     /// `predicate` runs on other threads too, while they hold the mutex. It must depend on the value alone, and not
     /// block. Locking the mutex in it stops the program with a message.
     ///
-    /// It waits at normal priority for as long as it takes, blocks the thread meanwhile, and ignores `withDeadline`. It
-    /// returns what `body` returns, and throws what `body` throws. Inside of a section of the same thread it stops the
-    /// program with a message.
+    /// It waits at normal priority or that of `withPriority`, blocks the thread meanwhile, and ignores `withDeadline`.
+    /// It returns what `body` returns, and throws what `body` throws. Inside of a section of the same thread it stops
+    /// the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try withLock(when: predicate, priority: .normal, body)
+        if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, nil, nil) }
+        defer { box.leave() }
+        return try body(&box.value.pointee)
     }
 
     /// Does the same, waiting at `priority`. It can't report that it did not enter, so it ignores `withDeadline` too.
@@ -43,14 +45,15 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
+    /// Does the same, waiting at `priority` for at most `timeout`. It returns nil if that was not enough. A nil
+    /// `priority` is the normal one, or that of `withPriority`.
     ///
     /// A timeout of zero or less tries once. The deadline of `withDeadline` bounds the wait too. A timeout is never
     /// early. It may be late where others hold the mutex, since the predicate is asked once more then.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority = .normal,
+        priority: CommandPriority? = nil,
         timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
@@ -65,7 +68,7 @@ extension PriorityMutex where Value: ~Copyable {
     @inlinable
     public borrowing func withLock<Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority = .normal,
+        priority: CommandPriority? = nil,
         timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
@@ -87,13 +90,14 @@ extension PriorityMutex where Value: ~Copyable {
     /// Nil is no limit at all.
     @usableFromInline
     borrowing func enterSlowly(
-        when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority, _ limit: TimeLimit?
+        when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?, _ limit: TimeLimit?
     ) -> Bool {
         let deadline = limit?.deadline() ?? Deadline.never
+        let rank = CommandRank.of(RequestPriority.ofThread(naming: priority))
         let status = unsafe box.withUnsafeMutablePointers { header, value in
             unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
                 unsafe csk_gate_lock_when_ranked(
-                    Layout.first(of: header), $0, $1, CommandRank.of(priority), deadline)
+                    Layout.first(of: header), $0, $1, rank, deadline)
             }
         }
         return hasEntered(status)

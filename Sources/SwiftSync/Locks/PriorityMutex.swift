@@ -57,7 +57,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
     public var name: String { box.name }
 
-    /// Runs `body` with the value while no other thread has it. It waits at normal priority for as long as it takes.
+    /// Runs `body` with the value while no other thread has it. It waits for as long as it takes, at normal priority or
+    /// that of `withPriority`.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
     /// `body` throws.
@@ -68,7 +69,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        if !box.enterFast() { enterOrStop(.normal) }
+        if !box.enterFast() { enterOrStop() }
         defer { box.leave() }
         return try body(&box.value.pointee)
     }
@@ -101,13 +102,14 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
+    /// A nil `priority` is the normal one, or that of `withPriority`.
     ///
     /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once. The
     /// deadline of `withDeadline` bounds the wait too. It blocks the thread while it waits. Calling it from inside a
     /// section of the same thread stops the program with a message.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        priority: CommandPriority = .normal,
+        priority: CommandPriority? = nil,
         timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
@@ -121,7 +123,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// of one expression returns. For a Bool that the body returns, compare: `… { $0.isOpen } == true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
-        priority: CommandPriority = .normal,
+        priority: CommandPriority? = nil,
         timeout: TimeLimit,
         _ body: (inout sending Value) throws(Failure) -> Void
     ) throws(Failure) -> Bool {
@@ -132,13 +134,16 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     @usableFromInline
+    borrowing func enterOrStop() { enterOrStop(RequestPriority.ofThread()) }
+
+    @usableFromInline
     borrowing func enterOrStop(_ priority: CommandPriority) {
         _ = enterSlowly(priority, deadline: Deadline.never)
     }
 
     @usableFromInline
-    borrowing func enterSlowly(_ priority: CommandPriority, _ limit: TimeLimit) -> Bool {
-        enterSlowly(priority, deadline: limit.deadline())
+    borrowing func enterSlowly(_ priority: CommandPriority?, _ limit: TimeLimit) -> Bool {
+        enterSlowly(RequestPriority.ofThread(naming: priority), deadline: limit.deadline())
     }
 
     private borrowing func enterSlowly(_ priority: CommandPriority, deadline: Int64) -> Bool {

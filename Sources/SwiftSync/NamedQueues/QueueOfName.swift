@@ -137,6 +137,7 @@ final class QueueOfName: Sendable {
     }
 
     func sync<R, E: Error>(_ flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
-        try queue.core.sync(rank: queue.core.ownRank, barrier: flags.contains(.barrier), body)
+        let isBarrier = flags.contains(.barrier)
+        return try queue.core.sync(rank: queue.core.rankOfWait(barrier: isBarrier), barrier: isBarrier, body)
     }
 }

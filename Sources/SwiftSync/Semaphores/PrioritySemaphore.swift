@@ -78,12 +78,13 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Takes `permits`, and blocks the thread while too few are free.
     ///
-    /// A timeout of zero or less tries once. Without a timeout it waits for as long as it takes, or until the deadline
-    /// of `withDeadline`. It throws `.timedOut` or `.invalidPermits`, and has taken nothing then.
+    /// A nil `priority` is that of `withPriority`, or the normal one. A timeout of zero or less tries once. Without a
+    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut` or
+    /// `.invalidPermits`, and has taken nothing then.
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func blockingWait(
-        permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never
     ) throws(PrioritySemaphoreError) {
         if tryFast(permits) { return }
         try waitSlowly(permits, priority, timeout)
@@ -101,9 +102,9 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Takes `permits`, and suspends the task while too few are free.
     ///
-    /// A nil `priority` is that of the task. A timeout of zero or less tries once. It throws `.timedOut`, `.cancelled`,
-    /// `.invalidPermits`, or `.outOfResources` where the system gives no timer, and has taken nothing then. A task that
-    /// is cancelled already gets `.cancelled`.
+    /// A nil `priority` is that of `withPriority`, or of the task. A timeout of zero or less tries once. It throws
+    /// `.timedOut`, `.cancelled`, `.invalidPermits`, or `.outOfResources` where the system gives no timer, and has
+    /// taken nothing then. A task that is cancelled already gets `.cancelled`.
     @inlinable
     public func wait(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never
@@ -128,9 +129,9 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @usableFromInline
     func waitSlowly(
-        _ permits: Int, _ priority: CommandPriority, _ limit: TimeLimit
+        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
     ) throws(PrioritySemaphoreError) {
-        let permits = try Self.checked(permits), rank = CommandRank.of(priority)
+        let permits = try Self.checked(permits), rank = CommandRank.of(RequestPriority.ofThread(naming: priority))
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_wait_ranked($0, rank, permits, limit.deadline()) })
     }
 
@@ -139,7 +140,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
-        let rank = CommandRank.of(priority ?? CommandPriority(Task.currentPriority))
+        let rank = CommandRank.of(RequestPriority.ofTask(naming: priority))
         let status = await unsafe SemaphoreWait.acquire(
             permits, at: box.semaphore, of: box, rank: rank, deadline: limit.deadline())
         try Self.check(status)
@@ -179,7 +180,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @available(*, noasync, message: "try await withPermit { }")
     @inlinable
     public func blockingWithPermit<Result: ~Copyable>(
-        permits: Int = 1, priority: CommandPriority = .normal, timeout: TimeLimit = .never, _ body: () throws -> Result
+        permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: () throws -> Result
     ) throws -> Result {
         if !tryFast(permits) { try waitSlowly(permits, priority, timeout) }
         defer { giveBack(permits) }

@@ -87,7 +87,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// Commands that suspend the calling task until they are done. Cancelling a task that waits gives
     /// `.failure(.cancelled)`.
     ///
-    /// Commands without a named priority wait at the priority of the task.
+    /// Commands without a named priority wait at that of `withPriority`, or at the priority of the task.
     @inlinable
     public var suspending: SuspendingCommands<Value> {
         SuspendingCommands(box: box, rank: nil, limit: .never)

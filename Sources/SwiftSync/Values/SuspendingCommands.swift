@@ -16,7 +16,7 @@ import CSyncKernel
 @frozen
 public struct SuspendingCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
-    /// Nil means the priority of the calling task.
+    /// Nil means the priority of the request, or of the calling task.
     @usableFromInline let rank: Int64?
     @usableFromInline let limit: TimeLimit
 
@@ -46,7 +46,7 @@ extension SuspendingCommands where Value: Sendable {
             // A command of this executor may have lost its grant, and it comes first.
             leave()
         }
-        let rank = rank ?? CommandRank.of(CommandPriority(Task.currentPriority))
+        let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
         let deadline = limit.deadline()
         let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
             rank: rank, deadline: deadline)

@@ -150,13 +150,15 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     @available(*, noasync, message: "use await run(flags:)")
     @discardableResult
     public func sync<R, E: Error>(flags: DispatchWorkItemFlags, _ body: () throws(E) -> R) throws(E) -> R {
-        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+        let isBarrier = flags.contains(.barrier)
+        return try core.sync(rank: core.rankOfWait(barrier: isBarrier), barrier: isBarrier, body)
     }
 
     /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(priority:timeout:_:)`` can.
     @discardableResult
     public func sync<R>(flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: () throws -> R) throws -> R {
-        try core.sync(rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
+        let isBarrier = flags.contains(.barrier)
+        return try core.sync(rank: core.rankOfWait(barrier: isBarrier), barrier: isBarrier, timeout, body)
     }
 
     /// Suspends the task until its turn, and runs `body` as a part of the task; with `.barrier`, `body` runs alone.
@@ -165,7 +167,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     public func run<T: Sendable, E: Error>(
         flags: DispatchWorkItemFlags, _ body: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
-        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), body)
+        let isBarrier = flags.contains(.barrier)
+        return try await core.run(rank: core.rankOfWait(barrier: isBarrier), barrier: isBarrier, body)
     }
 
     /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(priority:timeout:_:)`` can.
@@ -173,7 +176,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     public func run<T: Sendable>(
         flags: DispatchWorkItemFlags, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.ownRank, barrier: flags.contains(.barrier), timeout, body)
+        let isBarrier = flags.contains(.barrier)
+        return try await core.run(rank: core.rankOfWait(barrier: isBarrier), barrier: isBarrier, timeout, body)
     }
 
     override func run(_ job: UnownedJob, _ kind: QueuedJob.Kind) {

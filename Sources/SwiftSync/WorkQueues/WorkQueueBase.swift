@@ -144,15 +144,15 @@ public class WorkQueueBase: @unchecked Sendable {
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        try core.sync(rank: core.ownRank, barrier: false, body)
+        try core.sync(rank: core.rankOfWait(), barrier: false, body)
     }
 
     /// Does what ``sync(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
-    /// `priority` is the queue's own.
+    /// `priority` is that of `withPriority`, or the queue's own.
     @available(*, noasync, message: "use await run(priority:) { }, or sync(priority:timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(priority: CommandPriority?, _ body: () throws(E) -> R) throws(E) -> R {
-        try core.sync(rank: core.rank(of: priority), barrier: false, body)
+        try core.sync(rank: core.rankOfWait(priority), barrier: false, body)
     }
 
     /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
@@ -161,7 +161,7 @@ public class WorkQueueBase: @unchecked Sendable {
     @discardableResult
     public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
     {
-        try core.sync(rank: core.rank(of: priority), barrier: false, timeout, body)
+        try core.sync(rank: core.rankOfWait(priority), barrier: false, timeout, body)
     }
 
     /// Suspends the task until its turn, runs `body` on a worker as a part of the task, and returns what `body`
@@ -172,16 +172,16 @@ public class WorkQueueBase: @unchecked Sendable {
     /// can be refused.
     @discardableResult
     public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
-        try await core.run(rank: core.ownRank, barrier: false, body)
+        try await core.run(rank: core.rankOfWait(), barrier: false, body)
     }
 
     /// Does what ``run(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
-    /// `priority` is the queue's own.
+    /// `priority` is that of `withPriority`, or the queue's own.
     @discardableResult
     public final func run<T: Sendable, E: Error>(
         priority: CommandPriority?, _ body: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
-        try await core.run(rank: core.rank(of: priority), barrier: false, body)
+        try await core.run(rank: core.rankOfWait(priority), barrier: false, body)
     }
 
     /// Does what ``run(_:)`` does, but can be refused.
@@ -195,7 +195,7 @@ public class WorkQueueBase: @unchecked Sendable {
     public final func run<T: Sendable>(
         priority: CommandPriority? = nil, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.rank(of: priority), barrier: false, timeout, body)
+        try await core.run(rank: core.rankOfWait(priority), barrier: false, timeout, body)
     }
 
     // MARK: - The queue's life

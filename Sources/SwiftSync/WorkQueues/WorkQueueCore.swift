@@ -50,6 +50,12 @@ struct WorkQueueCore: @unchecked Sendable {
         return CommandRank.of(priority)
     }
 
+    /// The rank of a caller that waits for its turn. One that names no priority has that of its request, or the queue's
+    /// own. A barrier's place is that of its arrival.
+    func rankOfWait(_ priority: CommandPriority? = nil, barrier: Bool = false) -> Int64 {
+        barrier ? ownRank : rank(of: priority ?? RequestPriority.ofRequest)
+    }
+
     var ownRank: Int64 { unsafe CommandRank.of(CommandPriority(rawValue: csk_workqueue_priority(queue))) }
 
     // MARK: - Queueing

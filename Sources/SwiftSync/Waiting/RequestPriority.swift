@@ -1,0 +1,55 @@
+import Synchronization
+
+/// How urgent the waits are that name no priority. Whatever ranks its waiters asks here.
+@usableFromInline
+enum RequestPriority {
+    /// That of the innermost ``withPriority(_:body:)`` around the call.
+    @TaskLocal private static var innermost: CommandPriority?
+    /// Whether one was ever begun in this process. Until then no wait looks for its own. (It is set before the value is
+    /// bound, and whoever sees the value was begun after that.)
+    private static let isUsed = Atomic(false)
+
+    /// The priority of the request that the calling thread or task works for; nil if it has none.
+    static var ofRequest: CommandPriority? { isUsed.load(ordering: .relaxed) ? innermost : nil }
+
+    /// The priority at which a task waits: the one that its call names, that of the request, or the task's own.
+    @usableFromInline
+    static func ofTask(naming priority: CommandPriority? = nil) -> CommandPriority {
+        priority ?? ofRequest ?? CommandPriority(Task.currentPriority)
+    }
+
+    /// The priority at which a thread waits: the one that its call names, that of the request, or the normal one.
+    static func ofThread(naming priority: CommandPriority? = nil) -> CommandPriority {
+        if let priority { return priority }
+        return isUsed.load(ordering: .relaxed) ? ofRequestOrNormal() : .normal
+    }
+
+    /// It is a call, so that a thread that need not look has none of its registers to save.
+    @inline(never)
+    private static func ofRequestOrNormal() -> CommandPriority { innermost ?? .normal }
+
+    static func within<R>(_ priority: CommandPriority, _ body: () throws -> R) rethrows -> R {
+        isUsed.store(true, ordering: .relaxed)
+        return try $innermost.withValue(priority, operation: body)
+    }
+
+    /// Does the same for a part of a task, where its caller runs.
+    static func within<R: ~Copyable, Failure: Error>(
+        _ priority: CommandPriority, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
+    ) async throws(Failure) -> R {
+        isUsed.store(true, ordering: .relaxed)
+        var result: Result<R, Failure>?
+        await $innermost.withValue(
+            priority,
+            operation: {
+                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+                _ = isolation
+                do throws(Failure) {
+                    result = .success(try await body())
+                } catch {
+                    result = .failure(error)
+                }
+            }, isolation: isolation)
+        return try result.take()!.get()
+    }
+}
