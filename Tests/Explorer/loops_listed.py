@@ -87,7 +87,8 @@ SPINS = [
          ["pqueue_mutex_*"], "    for (int tries = 0; tries < CSK_PQUEUE_TRIES; tries++) {\n", "    for (;;) {\n",
          seen_by=("pqueue",)),
     Spin(WQ + "workqueue_worker.c", "linger", "the next work", "who queues, or the clock",
-         ["workqueue_*", "work_end_*"], " && csk_spin_lasts(&spin) && !(others = others_wait(queue)))", ")"),
+         ["workqueue_*", "work_end_*"],
+         " && csk_spin_lasts(&spin) &&\n           !(others = others_wait(queue, csk_pool_queued())))", ")"),
 ]
 
 # Between two looks the thread sleeps, and whoever makes the step wakes it, or a time does. That nobody does is a
