@@ -51,6 +51,8 @@ extension SyncDiagnostics.Report {
         public static let refusedWhenFull = Kind(rawValue: "refused when full")
         /// A write has waited for a second, or more, for a read that goes on.
         public static let longRead = Kind(rawValue: "long read")
+        /// The factory of a ``ResourcePool`` failed, or took too long, and nobody waited who could be told.
+        public static let resourceNotMade = Kind(rawValue: "resource not made")
         /// The system gave no memory or no thread for a request. The request was refused.
         public static let outOfResources = Kind(rawValue: "out of resources")
         /// An operation would have waited for its own thread.

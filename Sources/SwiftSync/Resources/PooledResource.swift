@@ -1,12 +1,19 @@
 /// A resource of a pool, and what the pool knows of it, whatever its type: so all of the pool but its calls is compiled
 /// for one type.
 @usableFromInline
-class PooledResource: @unchecked Sendable {
+class PooledResource: HeapMember, ResourceListed, @unchecked Sendable {
+    /// When it is too old to be used. It is written before the pool knows of the resource.
+    final var expires = Deadline.never
     /// Since when it has been idle or in use. The pool's lock guards this, and what follows.
     final var since: Int64 = 0
-    /// Who uses it, and where it stands among those that are used.
+    /// Who uses it.
     final var request: ResourceRequest?
+    /// Where it stands among the pool's.
     final var position = 0
+    final var idleLinks = IdleLinks()
+    @exclusivity(unchecked) private final var memory = HeapPlace()
+
+    final var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
 }
 
 /// One with the resource itself.
@@ -23,14 +30,4 @@ struct ResourceRequest {
     let mayUseReserve: Bool
     let file: StaticString
     let line: UInt
-}
-
-/// What a task gets when its turn has come.
-enum ResourceTurn {
-    /// A resource, whose use has begun.
-    case use(PooledResource)
-    /// The place of a resource that the task has made.
-    case place
-    /// The pool is shut down.
-    case refusal
 }

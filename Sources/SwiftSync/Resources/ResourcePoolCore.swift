@@ -5,36 +5,33 @@ import CSyncKernel
 @usableFromInline
 final class ResourcePoolCore: WaitedObject, Sendable {
     private let factory: @Sendable () async throws -> PooledResource
+    private let check: @Sendable (PooledResource) async throws -> Bool
     private let close: @Sendable (PooledResource) async -> Void
     private let afterError: @Sendable (any Error) -> ResourceLease.Disposition
     private let reservedFor: CommandPriority
+    /// In nanoseconds.
+    private let lifetime: Int64
     let state: PriorityMutex<ResourcePoolState>
 
     init(
-        _ state: PriorityMutex<ResourcePoolState>, reservedFor: CommandPriority,
+        _ state: PriorityMutex<ResourcePoolState>, reservedFor: CommandPriority, lifetime: Int64,
         afterError: @escaping @Sendable (any Error) -> ResourceLease.Disposition,
+        check: @escaping @Sendable (PooledResource) async throws -> Bool,
         close: @escaping @Sendable (PooledResource) async -> Void,
         factory: @escaping @Sendable () async throws -> PooledResource
     ) {
         self.factory = factory
+        self.check = check
         self.close = close
         self.afterError = afterError
         self.reservedFor = reservedFor
+        self.lifetime = lifetime
         self.state = state
+        perform(state.withLock { $0.fill(at: csk_now()) })
     }
 
     var toldKind: UInt32 { UInt32(CSK_OBJECT_RESOURCE_POOL) }
     var toldPlace: csk_place_t { unsafe state.box.place }
-
-    /// What was made for nobody once the pool had gone.
-    deinit { closeIdle() }
-
-    /// Closes what nobody uses, and waits for nothing.
-    func closeIdle() {
-        for left in state.withLock({ $0.takeAllIdle() }) {
-            Task { [close] in await RequestDeadline.ignored { await close(left.resource) } }
-        }
-    }
 
     // MARK: - Using
 
@@ -44,7 +41,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
             rank: CommandRank.of(priority), mayUseReserve: priority >= reservedFor, file: file, line: line)
     }
 
-    /// Begins the use of a resource that is there. It returns nil where it would have to wait or to make one.
+    /// Begins the use of a resource that is there. It returns nil where that takes more.
     @usableFromInline
     func take(
         _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
@@ -59,7 +56,18 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     func acquire(
         within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
     ) async throws -> PooledResource {
-        try await acquire(request(priority, file, line), limit)
+        let request = request(priority, file, line), deadline = limit.deadline()
+        // Who only tries stands in no queue, and has nothing made.
+        if deadline == Deadline.passed {
+            guard let turn = step({ $0.attempt(request, &$1, at: csk_now()) }) else { throw ResourcePoolError.timedOut }
+            return try turn.get()
+        }
+        let wait = ResourceWait(request)
+        if let turn = step({ $0.enter(wait, &$1, at: csk_now()) }) { return try turn.get() }
+        let status = await wait.wait(until: deadline, at: self)
+        if status == 0 { return try wait.turn!.get() }
+        state.withLock { $0.leave(wait) }
+        throw ResourcePoolError(status: status)
     }
 
     /// Ends a use.
@@ -76,79 +84,61 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         end(resource, disposition == .discard ? .discard : answer)
     }
 
-    /// Begins the use of a resource that is there, or has one made.
-    private func acquire(
-        _ request: ResourceRequest, _ limit: TimeLimit
-    ) async throws -> PooledResource {
-        var deadline = SharedDeadline(limit)
-        let turn: ResourceTurn
-        if let atOnce = state.withLock({ $0.enter(request) }) {
-            turn = atOnce
-        } else {
-            turn = try await wait(for: request, until: deadline())
+    // MARK: - Doing what steps ask for
+
+    /// Takes a step that has an answer, and does what it asks for.
+    private func step(
+        _ body: (inout ResourcePoolState, inout ResourcePoolState.Effects) -> ResourcePoolState.Turn?
+    ) -> ResourcePoolState.Turn? {
+        let (turn, effects) = state.withLock { state in
+            var effects = ResourcePoolState.Effects()
+            return (body(&state, &effects), effects)
         }
-        switch turn {
-        case .use(let resource): return resource
-        case .place: return try await make(for: request, until: deadline())
-        case .refusal: throw ResourcePoolError.shutDown
-        }
+        perform(effects)
+        return turn
     }
 
-    /// Waits until its turn has come.
-    private func wait(
-        for request: ResourceRequest, until deadline: Int64
-    ) async throws(ResourcePoolError) -> ResourceTurn {
-        // Who only tries stands in no queue.
-        if deadline == Deadline.passed { throw .timedOut }
-        let wait = ResourceWait(request)
-        if let turn = state.withLock({ $0.enter(orQueue: wait) }) { return turn }
-        let status = await wait.wait(until: deadline, at: self)
-        if status == 0 { return wait.turn! }
-        state.withLock { $0.leave(wait) }
-        throw ResourcePoolError(status: status)
-    }
-
-    /// Calls the factory in a task of its own, and waits for what it makes. The caller has a place, and has none after
-    /// an error.
-    private func make(
-        for request: ResourceRequest, until deadline: Int64
-    ) async throws -> PooledResource {
-        let making = ResourceMaking(request)
-        if deadline == Deadline.passed || !state.withLock({ $0.begin(making) }) {
-            perform(state.withLock { $0.abandon(request, at: csk_now()) })
-            throw deadline == Deadline.passed ? ResourcePoolError.timedOut : .shutDown
-        }
-        let task = Task { [self] in
-            let made: Result<PooledResource, any Error>
-            do { made = .success(try await factory()) } catch { made = .failure(error) }
-            perform(state.withLock { $0.finish(making, made, at: csk_now()) })
-        }
-        let status = await making.wait(until: deadline, at: self)
-        if status == 0 { return try making.made!.get() }
-        // The place is the factory's until it returns.
-        task.cancel()
-        throw ResourcePoolError(status: status)
-    }
-
-    // MARK: - Closing
-
-    func shutdown(within limit: TimeLimit) async -> ResourcePoolReport {
-        perform(state.withLock { $0.shutDown() })
-        let wait = ResourceDrain()
-        if state.withLock({ $0.addDrain(wait) }) {
-            _ = await wait.wait(until: limit.deadline(), at: self)
-        }
-        return state.withLock { state in
-            state.removeDrain(wait)
-            return state.report(name: self.state.name)
-        }
-    }
-
-    /// Does what a step of the state has asked for.
     func perform(_ effects: ResourcePoolState.Effects) {
-        for wait in effects.toResume { wait.resume() }
-        for resource in effects.toClose { closeLater(resource) }
-        if let time = effects.sweepAt { sweep(at: time) }
+        for step in effects.steps {
+            switch step {
+            case .resume(let wait): wait.resume()
+            case .start(let preparation): start(preparation)
+            case .cancel(let task): task.cancel()
+            case .close(let closing): closeLater(closing)
+            case .call(let alarm, let time): call(alarm, at: time)
+            case .report(let error):
+                SyncDiagnostics.report(
+                    .resourceNotMade, subject: "ResourcePool \(state.name)",
+                    message: "the factory failed while nobody waited: \(error)")
+            }
+        }
+    }
+
+    /// Calls the factory or the check in a task of its own. It inherits nothing: neither a request's cancellation nor
+    /// its deadline ends it. The state keeps the task, so that it can be cancelled, and escalated.
+    private func start(_ preparation: ResourcePreparation) {
+        let task = Task.detached(priority: preparation.priority) { [self] in
+            let outcome = await outcome(of: preparation)
+            perform(state.withLock { $0.finish(preparation, outcome, at: csk_now()) })
+        }
+        if state.withLock({ $0.keep(task, for: preparation) }) { task.cancel() }
+    }
+
+    private func outcome(of preparation: ResourcePreparation) async -> ResourcePreparation.Outcome {
+        if let resource = preparation.checked {
+            let isFit = (try? await check(resource)) ?? false
+            return isFit ? .ready(resource) : .unfit
+        }
+        do {
+            let made = try await factory()
+            // Those that were made together don't get too old together.
+            if lifetime != Deadline.never {
+                made.expires = Deadline.sum(csk_now(), lifetime - Int64.random(in: 0...lifetime / 10))
+            }
+            return .ready(made)
+        } catch {
+            return .failed(error)
+        }
     }
 
     /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other.
@@ -159,12 +149,29 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Closes what has been idle for too long, at that time. A pool that is gone has nothing to close.
-    private func sweep(at time: Int64) {
+    /// Has the state called at that time. A pool that is gone has nothing to do then.
+    private func call(_ alarm: ResourceAlarm, at time: Int64) {
         let queue = ConcurrentWorkQueue.shared.core
         _ = queue.async(at: time, rank: queue.ownRank) { [weak self] in
             guard let self else { return }
-            perform(state.withLock { $0.sweep(dueAt: time, now: csk_now()) })
+            perform(state.withLock { $0.ring(alarm, dueAt: time, now: csk_now()) })
+        }
+    }
+
+    // MARK: - Closing
+
+    /// Begins the shutdown, and waits for nothing.
+    func shutDown() { perform(state.withLock { $0.shutDown() }) }
+
+    func shutdown(within limit: TimeLimit) async -> ResourcePoolReport {
+        shutDown()
+        let wait = ResourceDrain()
+        if state.withLock({ $0.addDrain(wait) }) {
+            _ = await wait.wait(until: limit.deadline(), at: self)
+        }
+        return state.withLock { state in
+            state.removeDrain(wait)
+            return state.report(name: self.state.name)
         }
     }
 }

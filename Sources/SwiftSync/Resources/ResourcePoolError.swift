@@ -6,6 +6,10 @@ public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The pool was shut down.
     case shutDown
+    /// As many tasks waited as may.
+    case full
+    /// The factory had not returned after the pool's `makeTimeout`, and the task was the first in order.
+    case makingTimedOut
     /// The system gave no memory or no thread.
     case outOfResources
 
@@ -15,6 +19,8 @@ public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
         case .timedOut: .timedOut
         case .cancelled: .cancelled
         case .shutDown: .shutDown
+        case .full: .full
+        case .makingTimedOut: .other
         case .outOfResources: .outOfResources
         }
     }

@@ -1,124 +1,166 @@
 import CSyncKernel
 
-/// The numbers of a pool, which never change.
-struct ResourceLimits {
-    let maximum: Int
-    let minimum: Int
-    let reserved: Int
-    /// In nanoseconds.
-    let idleTimeout: Int64
-}
+// More than 400 lines: one state, whose steps share its private properties, and the argument why it is right.
 
-/// The resources of a pool, who uses them, and who waits. Its steps are taken under the pool's lock, and call nobody:
-/// each returns what is to be done once the lock is free.
+/// The resources of a pool, who uses them, what is being made and checked, and who waits. Its steps are taken under the
+/// pool's lock, and call nobody: each adds to its ``Effects`` what is to be done once the lock is free. Factory, check,
+/// `close`, the ends of resources and of errors are users' code, and run outside.
 ///
-/// A resource has a place from before its factory is called until its `close` has returned. So
+/// What becomes of a resource, and by which step:
 ///
-/// - `count` + `closing` <= `maximum`, and `count` is the number of those that are idle, in use, and being made;
-/// - `common` <= `maximum` - `reserved`: the places that tasks of low priority have taken. Such a place stays theirs
-///   until its resource is idle or gone. What a factory makes for a task that gave up, and what is being closed after
-///   its use, is not idle.
+/// | from | to | by |
+/// |---|---|---|
+/// | - | being made | ``prepare(_:at:)``, for those who wait or for the fewest |
+/// | being made | in use, or idle | ``finish(_:_:at:)``: the first in order gets it |
+/// | being made | - | ``finish(_:_:at:)`` of a factory that threw: the first in order gets the error |
+/// | being made | late, without a place | ``ring(_:dueAt:now:)``, once the factory has lasted for too long |
+/// | late | being closed, without a place | ``finish(_:_:at:)`` |
+/// | idle | in use | ``takeIdle(_:)``, ``enter(_:at:)``, ``serve(_:at:)``, where nothing is checked |
+/// | idle | being checked | ``prepare(_:at:)``, for those who wait |
+/// | being checked | in use, or idle | ``finish(_:_:at:)`` |
+/// | being checked | being closed | ``finish(_:_:at:)`` of one that is unfit, or late |
+/// | in use | in use by the next, or idle | ``end(_:_:at:)`` |
+/// | in use | being closed | ``end(_:_:at:)`` of one that is given up, or too old |
+/// | idle | being closed | ``ring(_:dueAt:now:)``, ``popIdle(_:at:)`` of one that is too old, ``shutDown()`` |
+/// | being closed | - | ``endClosing(_:at:)`` |
 ///
-/// Nobody waits who could go on: the first in order is asked whenever a resource becomes idle or a place free, and all
-/// are refused by the shutdown. Either adds one resource or place, and so serves one of them at most.
+/// No request owns a factory's call or a check (a *preparation*). A request waits in the queue, and takes itself out
+/// when it gives up: nothing else changes then. So no deadline of a request ends what others need.
+///
+/// What holds between the steps:
+///
+/// - `count` + `closing` <= `maximum`, and `count` is the number of those that are idle, in use, checked and made.
+/// - `common` <= `maximum` - `reserved`: the places that low priorities have taken, for what they use, for what was
+///   begun for them, and for what is being closed after that. So what hangs for them takes nothing of the reserve.
+/// - A preparation begins only while there are fewer than requests that wait, or while the fewest are missing. Of
+///   requests that may use the reserve those alone count that were not begun for low priorities.
+/// - Nobody waits who could go on. Where nothing is checked, the first in order takes whatever becomes idle, under the
+///   same hold of the lock. If it can't, nobody can, since those who may use the reserve stand first. Where idle
+///   resources are checked, each that waits has a check or a factory's call that is under way, as far as there are
+///   places and `makingLimit` allows. Each of these ends, by itself or by its time, and then the next begins.
+/// - A factory that always fails ends: each failure takes one request out of the queue, and the fewest are tried again
+///   after a pause that doubles.
 @safe
 struct ResourcePoolState {
-    /// What is to be done outside of the lock.
-    struct Effects {
-        /// These are counted as closing.
-        var toClose: [Closing] = []
-        /// When ``ResourcePoolState/sweep(dueAt:now:)`` is to be called.
-        var sweepAt: Int64?
-        /// Waits that were decided, and whose tasks are parked.
-        var toResume: [TaskWait] = []
-    }
-
-    /// A resource that is to be closed, and whether its place is one of those for all.
-    struct Closing {
-        let resource: PooledResource
-        let isCommon: Bool
-    }
+    typealias Turn = Result<PooledResource, any Error>
 
     private let limits: ResourceLimits
-    /// The one that was used last stands last.
-    private var idle: [PooledResource] = []
-    /// Those that are in use, each at its position.
-    private var used: [PooledResource] = []
+    /// Those that are idle, in use or checked.
+    private var members = ResourceList<PooledResource>()
+    private var idle = IdleResources()
+    /// Those of `members` that may get too old, the oldest first. One that did while it was used is not in here.
+    private var lifetimes = ResourceHeap<PooledResource>()
     private var queue = ResourceQueue()
-    /// The calls of the factory for which a task waits.
-    private var makings: [ResourceMaking] = []
+    private var preparations = ResourcePreparations()
+    /// How many factories' calls are late, and how many resources of such are being closed.
+    private var late = 0
     /// Those who wait until nothing is left.
     private var drains: [TaskWait] = []
-    private(set) var count = 0
+    private(set) var inUseCount = 0
     private(set) var closing = 0
     private var common = 0
     private(set) var isShutDown = false
-    /// When the next sweep is due, if one is.
-    private var sweepDue: Int64?
+    private var alarms = ResourceAlarms()
+    private var pause = ResourcePause()
 
     init(_ limits: ResourceLimits) { self.limits = limits }
 
+    var count: Int { members.count + preparations.makingCount }
     var idleCount: Int { idle.count }
-    var inUseCount: Int { used.count }
     var waitingCount: Int { queue.count }
 
     // MARK: - Entering
 
-    /// Gives a resource that is there, or nil: then it is for ``enter(_:)`` to say what becomes of the task.
+    /// Gives a resource that is there, in the common case. Nil says nothing.
     mutating func takeIdle(_ request: ResourceRequest) -> PooledResource? {
-        guard case .use(let resource) = turn(for: request) else { return nil }
-        take(.use(resource), request, at: csk_now())
-        return resource
+        guard !isShutDown, !limits.checks, mayHaveOne(request), let newest = idle.newest else { return nil }
+        let now = csk_now()
+        if newest.expires <= now { return nil }
+        idle.remove(newest)
+        begin(newest, request, at: now)
+        return newest
     }
 
-    /// Gives what is there, or nil: then the task has to wait.
-    mutating func enter(_ request: ResourceRequest) -> ResourceTurn? {
-        guard let turn = turn(for: request) else { return nil }
-        take(turn, request, at: csk_now())
-        return turn
+    /// Gives what can be had without waiting. It asks for no order: who waits can't go on.
+    mutating func attempt(_ request: ResourceRequest, _ effects: inout Effects, at now: Int64) -> Turn? {
+        if isShutDown { return .failure(ResourcePoolError.shutDown) }
+        guard !limits.checks, mayHaveOne(request), let resource = popIdle(&effects, at: now) else { return nil }
+        begin(resource, request, at: now)
+        return .success(resource)
     }
 
-    /// Does the same, or lets the task wait in order.
-    mutating func enter(orQueue wait: ResourceWait) -> ResourceTurn? {
-        if let turn = enter(wait.request) { return turn }
-        queue.append(wait)
+    /// Does the same, or lets the task wait in order, and has made what is missing.
+    mutating func enter(_ wait: ResourceWait, _ effects: inout Effects, at now: Int64) -> Turn? {
+        if let turn = attempt(wait.request, &effects, at: now) { return turn }
+        if queue.count >= limits.waiters { return .failure(ResourcePoolError.full) }
+        queue.append(wait, isCommon: isCommon(wait.request))
+        let before = preparations.count
+        prepare(&effects, at: now)
+        wait.isForPreparation = preparations.count > before
         return nil
     }
 
     /// A task waits no longer. It could not have gone on, so nobody else can either.
     mutating func leave(_ wait: ResourceWait) { queue.remove(wait) }
 
-    /// What `request` would get now. It asks for no order: who waits can't go on.
-    private func turn(for request: ResourceRequest) -> ResourceTurn? {
-        if isShutDown { return .refusal }
-        guard request.mayUseReserve || common < limits.maximum - limits.reserved else { return nil }
-        if let last = idle.last { return .use(last) }
-        return count + closing < limits.maximum ? .place : nil
-    }
+    private func isCommon(_ request: ResourceRequest) -> Bool { limits.reserved > 0 && !request.mayUseReserve }
+    private func mayHaveOne(_ request: ResourceRequest) -> Bool { !isCommon(request) || common < limits.common }
 
-    /// Makes it so.
-    private mutating func take(_ turn: ResourceTurn, _ request: ResourceRequest, at now: Int64) {
-        switch turn {
-        case .use(let resource):
-            idle.removeLast()
-            begin(resource, request, at: now)
-        case .place: count += 1
-        case .refusal: return
-        }
-        if !request.mayUseReserve { common += 1 }
-    }
+    // MARK: - Giving
 
-    /// Lets the first in order go on, if it can.
-    private mutating func serve(_ effects: inout Effects, at now: Int64) {
-        while let first = queue.first, let turn = turn(for: first.request) {
-            queue.remove(first)
-            first.turn = turn
-            let claim = first.claim(0)
+    /// Gives a resource to the first in order, if it can have one.
+    private mutating func give(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) -> Bool {
+        while let first = queue.first, mayHaveOne(first.request) {
             // One that gave up meanwhile gets nothing.
-            if claim == .lost { continue }
-            take(turn, first.request, at: now)
-            if claim == .mustResume { effects.toResume.append(first) }
+            if !resolve(first, .success(resource), &effects) { continue }
+            begin(resource, first.request, at: now)
+            return true
         }
+        return false
+    }
+
+    /// Takes a wait out of the queue with what becomes of it. It returns false if the wait was over.
+    private mutating func resolve(_ wait: ResourceWait, _ turn: Turn, _ effects: inout Effects) -> Bool {
+        queue.remove(wait)
+        wait.turn = turn
+        let claim = wait.claim(0)
+        if claim == .mustResume { effects.steps.append(.resume(wait)) }
+        return claim != .lost
+    }
+
+    /// Gives a resource that nobody uses to the first in order, or lets it be idle.
+    private mutating func offer(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) {
+        if give(resource, &effects, at: now) { return }
+        resource.since = now
+        idle.append(resource)
+        setAlarm(.idle, &effects, at: now)
+    }
+
+    /// Gives what is idle to those who can have it now, where nothing is checked.
+    private mutating func serve(_ effects: inout Effects, at now: Int64) {
+        while !limits.checks, let first = queue.first, mayHaveOne(first.request),
+            let resource = popIdle(&effects, at: now)
+        {
+            if !give(resource, &effects, at: now) { idle.append(resource) }
+        }
+    }
+
+    /// Takes the one that was used last. Those that are too old are closed.
+    private mutating func popIdle(_ effects: inout Effects, at now: Int64) -> PooledResource? {
+        while let newest = idle.newest {
+            idle.remove(newest)
+            if newest.expires > now { return newest }
+            close(newest, isCommon: false, &effects)
+        }
+        return nil
+    }
+
+    /// Lets all go on who can, and begins what is missing. It is called whenever a place or a part of the common places
+    /// is free, or a resource is gone.
+    private mutating func goOn(_ effects: inout Effects, at now: Int64) {
+        if isShutDown { return wakeDrains(&effects) }
+        serve(&effects, at: now)
+        prepare(&effects, at: now)
     }
 
     // MARK: - Uses
@@ -126,144 +168,256 @@ struct ResourcePoolState {
     private mutating func begin(_ resource: PooledResource, _ request: ResourceRequest, at now: Int64) {
         resource.request = request
         resource.since = now
-        resource.position = used.count
-        used.append(resource)
+        inUseCount += 1
+        if isCommon(request) { common += 1 }
     }
 
     /// Ends a use.
-    mutating func end(
-        _ resource: PooledResource, _ disposition: ResourceLease.Disposition, at now: Int64
-    ) -> Effects {
-        let isCommon = !resource.request!.mayUseReserve
-        resource.request = nil
-        let last = used.removeLast()
-        if last !== resource {
-            used[resource.position] = last
-            last.position = resource.position
-        }
-        return settle(resource, isKept: disposition == .keep, isCommon, at: now)
-    }
-
-    /// A resource that nobody uses becomes idle, or is closed.
-    private mutating func settle(
-        _ resource: PooledResource, isKept: Bool, _ isCommon: Bool, at now: Int64
-    ) -> Effects {
+    mutating func end(_ resource: PooledResource, _ disposition: ResourceLease.Disposition, at now: Int64) -> Effects {
         var effects = Effects()
-        if isKept, !isShutDown {
-            resource.since = now
-            idle.append(resource)
+        let isCommon = isCommon(resource.request!)
+        resource.request = nil
+        inUseCount -= 1
+        if disposition == .keep, !isShutDown, resource.expires > now {
             if isCommon { common -= 1 }
-            serve(&effects, at: now)
-            effects.sweepAt = nextSweep(at: now)
+            offer(resource, &effects, at: now)
         } else {
-            count -= 1
-            closing += 1
-            effects.toClose = [Closing(resource: resource, isCommon: isCommon)]
+            close(resource, isCommon: isCommon, &effects)
         }
+        if queue.count > 0 || count < limits.minimum { goOn(&effects, at: now) }
         return effects
     }
 
-    /// The place of a resource is free: that was closed, or could not be made.
-    private mutating func freePlace(_ isCommon: Bool, _ effects: inout Effects, at now: Int64) {
-        if isCommon { common -= 1 }
-        serve(&effects, at: now)
-        guard isShutDown, isEmpty else { return }
-        for drain in drains where drain.claim(0) == .mustResume { effects.toResume.append(drain) }
-        drains = []
+    // MARK: - Preparing
+
+    /// Begins what is missing at the beginning.
+    mutating func fill(at now: Int64) -> Effects {
+        var effects = Effects()
+        prepare(&effects, at: now)
+        return effects
     }
 
-    // MARK: - Making
-
-    /// Lets the shutdown know of a task that waits for the factory. It returns false if that has been already.
-    mutating func begin(_ making: ResourceMaking) -> Bool {
-        if isShutDown { return false }
-        makings.append(making)
-        return true
+    /// Begins checks and calls of the factory, as long as fewer are under way than requests wait, or the fewest are
+    /// missing, and there are places.
+    private mutating func prepare(_ effects: inout Effects, at now: Int64) {
+        while !isShutDown {
+            let isForCommon: Bool, isForRequest: Bool
+            if queue.count - queue.commonCount > preparations.count - preparations.commonCount {
+                (isForCommon, isForRequest) = (false, true)
+            } else if queue.count > preparations.count, queue.commonCount > 0, common < limits.common {
+                (isForCommon, isForRequest) = (true, true)
+            } else if count < limits.minimum, !pause.lasts(at: now) {
+                (isForCommon, isForRequest) = (false, false)
+            } else {
+                return
+            }
+            if isForRequest, limits.checks, let resource = popIdle(&effects, at: now) {
+                begin(resource, isForCommon, &effects, at: now)
+            } else if preparations.makingCount < limits.makings, count + closing < limits.maximum {
+                begin(nil, isForCommon, &effects, at: now)
+            } else {
+                return
+            }
+        }
     }
 
-    /// The factory has returned or thrown. Where its task has given up, the resource is for others.
+    private mutating func begin(
+        _ checked: PooledResource?, _ isCommon: Bool, _ effects: inout Effects, at now: Int64
+    ) {
+        let preparation = ResourcePreparation(
+            checking: checked, isCommon: isCommon, priority: queue.first?.priority,
+            deadline: Deadline.sum(now, limits.preparationTimeout))
+        preparations.append(preparation)
+        if isCommon { common += 1 }
+        effects.steps.append(.start(preparation))
+        setAlarm(.preparation, &effects, at: now)
+    }
+
+    /// Keeps the task of a preparation, which may have ended by now. It returns whether the task is to be cancelled.
+    func keep(_ task: Task<Void, Never>, for preparation: ResourcePreparation) -> Bool {
+        preparation.task = task
+        return isShutDown || preparation.isLate
+    }
+
+    /// A factory or a check has ended. The caller keeps what came of it until the lock is free.
     mutating func finish(
-        _ making: ResourceMaking, _ made: Result<PooledResource, any Error>, at now: Int64
+        _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, at now: Int64
     ) -> Effects {
-        makings.removeAll { $0 === making }
-        switch made {
-        case .success(let resource):
-            making.made = made
-            let claim = making.claim(0)
-            if claim == .lost { return settle(resource, isKept: true, !making.request.mayUseReserve, at: now) }
-            begin(resource, making.request, at: now)
-            return Effects(toResume: claim == .mustResume ? [making] : [])
-        case .failure:
-            making.made = made
-            let claim = making.claim(0)
-            var effects = abandon(making.request, at: now)
-            if claim == .mustResume { effects.toResume.append(making) }
+        var effects = Effects()
+        preparations.remove(preparation)
+        if preparation.isLate {
+            finishLate(preparation, outcome, &effects)
             return effects
         }
+        if let checked = preparation.checked, !isReady(outcome) || isShutDown || checked.expires <= now {
+            // Its place is that of the check until it is closed.
+            close(checked, isCommon: preparation.isCommon, &effects)
+        } else {
+            if preparation.isCommon { common -= 1 }
+            switch outcome {
+            case .ready(let resource):
+                if preparation.checked == nil { add(resource, &effects, at: now) }
+                if isShutDown {
+                    close(resource, isCommon: false, &effects)
+                } else {
+                    offer(resource, &effects, at: now)
+                }
+            case .failed(let error): fail(error, &effects, at: now)
+            case .unfit: break
+            }
+        }
+        goOn(&effects, at: now)
+        return effects
     }
 
-    /// Gives back a place for which nothing was made.
-    mutating func abandon(_ request: ResourceRequest, at now: Int64) -> Effects {
-        var effects = Effects()
-        count -= 1
-        freePlace(!request.mayUseReserve, &effects, at: now)
-        return effects
+    private func isReady(_ outcome: ResourcePreparation.Outcome) -> Bool {
+        if case .ready = outcome { true } else { false }
+    }
+
+    /// What was checked has its place, and is counted as closing. What was made has none.
+    private mutating func finishLate(
+        _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, _ effects: inout Effects
+    ) {
+        if let checked = preparation.checked {
+            effects.steps.append(.close(.init(resource: checked, isCommon: preparation.isCommon, hasPlace: true)))
+        } else if case .ready(let resource) = outcome {
+            effects.steps.append(.close(.init(resource: resource, isCommon: false, hasPlace: false)))
+        } else {
+            late -= 1
+            wakeDrains(&effects)
+        }
+    }
+
+    /// Gives up what has lasted for too long. A factory's place is free; a check still has its resource.
+    private mutating func giveUpLate(_ effects: inout Effects, at now: Int64) {
+        while let given = preparations.giveUpLate(at: now) {
+            if let task = given.task { effects.steps.append(.cancel(task)) }
+            if let resource = given.checked {
+                remove(resource)
+                closing += 1
+            } else {
+                late += 1
+                if given.isCommon { common -= 1 }
+                fail(ResourcePoolError.makingTimedOut, &effects, at: now)
+            }
+        }
+    }
+
+    /// A factory has failed. Its error is for the first in order, or else for the report.
+    private mutating func fail(_ error: any Error, _ effects: inout Effects, at now: Int64) {
+        if isShutDown { return }
+        var isTold = false
+        while !isTold, let first = queue.first { isTold = resolve(first, .failure(error), &effects) }
+        if !isTold { effects.steps.append(.report(error)) }
+        if count >= limits.minimum { return }
+        pause.begin(at: now)
+        setAlarm(.minimum, &effects, at: now)
+    }
+
+    private mutating func add(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) {
+        members.append(resource)
+        pause = ResourcePause()
+        if resource.expires == Deadline.never { return }
+        lifetimes.insert(resource, rank: -resource.expires)
+        setAlarm(.lifetime, &effects, at: now)
+    }
+
+    private mutating func remove(_ resource: PooledResource) {
+        lifetimes.remove(resource)
+        members.remove(resource)
     }
 
     // MARK: - Closing
 
+    /// Has a resource closed that nobody uses, and that is not idle any more.
+    private mutating func close(_ resource: PooledResource, isCommon: Bool, _ effects: inout Effects) {
+        remove(resource)
+        closing += 1
+        effects.steps.append(.close(.init(resource: resource, isCommon: isCommon, hasPlace: true)))
+    }
+
     mutating func endClosing(_ resource: Closing, at now: Int64) -> Effects {
         var effects = Effects()
-        closing -= 1
-        freePlace(resource.isCommon, &effects, at: now)
+        if resource.hasPlace { closing -= 1 } else { late -= 1 }
+        if resource.isCommon { common -= 1 }
+        goOn(&effects, at: now)
         return effects
     }
 
-    /// Takes those that have been idle for long enough, the oldest first, to be closed. It does nothing for a sweep in
-    /// whose place there is another.
-    mutating func sweep(dueAt due: Int64, now: Int64) -> Effects {
-        if due != sweepDue { return Effects() }
-        sweepDue = nil
-        let extra = max(0, count - limits.minimum)
-        let expired = idle.prefix(extra).prefix { now - $0.since >= limits.idleTimeout }.count
-        return Effects(toClose: takeIdle(expired), sweepAt: nextSweep(at: now))
+    // MARK: - Times
+
+    /// Does what is due. It does nothing for a time in whose place there is another.
+    mutating func ring(_ alarm: ResourceAlarm, dueAt due: Int64, now: Int64) -> Effects {
+        var effects = Effects()
+        guard alarms.begin(alarm, dueAt: due) else { return effects }
+        switch alarm {
+        case .idle:
+            while count > limits.minimum, let oldest = idle.oldest, now - oldest.since >= limits.idleTimeout {
+                idle.remove(oldest)
+                close(oldest, isCommon: false, &effects)
+            }
+        case .lifetime:
+            while let first = lifetimes.first, first.expires <= now {
+                lifetimes.remove(first)
+                // One that is used is closed when it comes back.
+                if !idle.contains(first) { continue }
+                idle.remove(first)
+                close(first, isCommon: false, &effects)
+            }
+        case .preparation: giveUpLate(&effects, at: now)
+        case .minimum: break
+        }
+        goOn(&effects, at: now)
+        setAlarm(alarm, &effects, at: now)
+        return effects
     }
 
-    /// When a sweep is to be made that is not due yet. None is as long as there are no more than the fewest: when there
-    /// are again, one of them comes back.
-    private mutating func nextSweep(at now: Int64) -> Int64? {
-        guard limits.idleTimeout != Deadline.never, count > limits.minimum, let oldest = idle.first else { return nil }
-        // One that is as late as that was refused by the system.
-        if let sweepDue, now - sweepDue < max(limits.idleTimeout, 1_000_000_000) { return nil }
-        let (due, overflow) = oldest.since.addingReportingOverflow(limits.idleTimeout)
-        sweepDue = overflow ? nil : due
-        return sweepDue
+    /// Asks for a call when the first of its kind is due. An alarm that is set stays: a later need is looked at then.
+    /// Only lifetimes may be due before one that is set, since they differ; the one that is set is in time all the
+    /// same, since it is not later than the longest lifetime of any that was made after it.
+    private mutating func setAlarm(_ alarm: ResourceAlarm, _ effects: inout Effects, at now: Int64) {
+        let time: Int64, span: Int64
+        switch alarm {
+        case .idle:
+            // Nothing is due as long as there are no more than the fewest: when there are again, one comes back.
+            guard limits.idleTimeout != Deadline.never, count > limits.minimum, let oldest = idle.oldest else { return }
+            (time, span) = (Deadline.sum(oldest.since, limits.idleTimeout), limits.idleTimeout)
+        case .lifetime:
+            guard let first = lifetimes.first else { return }
+            (time, span) = (first.expires, 0)
+        case .preparation:
+            guard let first = preparations.firstDeadline else { return }
+            (time, span) = (first, 0)
+        case .minimum:
+            guard pause.lasts(at: now) else { return }
+            (time, span) = (pause.end, 0)
+        }
+        if alarms.set(alarm, at: time, span: span, now: now) { effects.steps.append(.call(alarm, at: time)) }
     }
-
-    /// Takes the oldest of those that nobody uses, to be closed.
-    private mutating func takeIdle(_ number: Int) -> [Closing] {
-        let taken = idle.prefix(number).map { Closing(resource: $0, isCommon: false) }
-        idle.removeFirst(number)
-        count -= number
-        closing += number
-        return taken
-    }
-
-    /// Takes all that nobody uses, to be closed.
-    mutating func takeAllIdle() -> [Closing] { takeIdle(idle.count) }
 
     // MARK: - Shutdown
 
-    /// Refuses whoever comes from now on, and whoever waits, for its turn or for the factory.
+    /// Refuses whoever comes from now on, and whoever waits; closes what is idle, and cancels what is being made or
+    /// checked.
     mutating func shutDown() -> Effects {
+        var effects = Effects()
         isShutDown = true
-        var effects = Effects(toClose: takeAllIdle())
-        serve(&effects, at: 0)
-        for making in makings where making.claim(ESHUTDOWN) == .mustResume { effects.toResume.append(making) }
+        while let oldest = idle.oldest {
+            idle.remove(oldest)
+            close(oldest, isCommon: false, &effects)
+        }
+        while let first = queue.first { _ = resolve(first, .failure(ResourcePoolError.shutDown), &effects) }
+        for task in preparations.tasks { effects.steps.append(.cancel(task)) }
         return effects
     }
 
-    private var isEmpty: Bool { count == 0 && closing == 0 }
+    private var isEmpty: Bool { count == 0 && closing == 0 && late == 0 }
+
+    private mutating func wakeDrains(_ effects: inout Effects) {
+        guard isShutDown, isEmpty else { return }
+        for drain in drains where drain.claim(0) == .mustResume { effects.steps.append(.resume(drain)) }
+        drains = []
+    }
 
     /// Lets `wait` be resolved once nothing is left. It returns false if that is so already.
     mutating func addDrain(_ wait: TaskWait) -> Bool {
@@ -275,13 +429,13 @@ struct ResourcePoolState {
     mutating func removeDrain(_ wait: TaskWait) { drains.removeAll { $0 === wait } }
 
     func report(name: String) -> ResourcePoolReport {
-        let now = csk_now(), holders = used.sorted { $0.since < $1.since }
+        let now = csk_now(), used = members.members.filter { $0.request != nil }.sorted { $0.since < $1.since }
         return ResourcePoolReport(
             poolName: name,
-            holders: holders.map { holder in
+            holders: used.map { holder in
                 .init(
                     location: holder.request.map { "\($0.file):\($0.line)" } ?? "",
                     heldFor: .nanoseconds(max(0, now - holder.since)))
-            }, unfinishedCount: count - holders.count + closing)
+            }, unfinishedCount: count - used.count - idle.count + closing + late)
     }
 }

@@ -1,22 +1,19 @@
 import CSyncKernel
 
-/// A task that waits for a resource or for the place of one. It stands in the pool's queue until its turn comes, or
-/// until it takes itself out.
+/// A task that waits for a resource. It stands in the pool's queue until its turn comes, or until it takes itself out.
 @safe
-final class ResourceWait: TaskWait, @unchecked Sendable {
-    /// The heap knows the memory by the address of `node`.
-    @safe
-    fileprivate struct Memory {
-        var node = unsafe csk_heap_node_t()
-        @safe var owner: Unmanaged<ResourceWait>?
-    }
-
+final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     let request: ResourceRequest
-    /// It is written under the pool's lock, before the wait is resolved.
-    var turn: ResourceTurn?
-    /// Guarded by the pool's lock.
-    fileprivate(set) var isQueued = false
-    @exclusivity(unchecked) private var memory = Memory()
+    /// The task's own priority.
+    let priority = Task.currentPriority
+    /// A resource whose use has begun, or why there is none. It is written under the pool's lock, before the wait is
+    /// resolved.
+    var turn: Result<PooledResource, any Error>?
+    /// Whether a factory or a check began for it when it came: what these take is no contention.
+    var isForPreparation = false
+    /// Whether it may only have what is not reserved. Guarded by the pool's lock.
+    fileprivate(set) var isCommon = false
+    @exclusivity(unchecked) private var memory = HeapPlace()
 
     init(_ request: ResourceRequest) {
         self.request = request
@@ -26,47 +23,37 @@ final class ResourceWait: TaskWait, @unchecked Sendable {
     override func describe(_ told: inout csk_task_wait_t) {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_RESOURCE)
         unsafe told.rank = request.rank
-        unsafe told.ticket = address.pointer(to: \.node)!.pointer(to: \.ticket)!.pointee
+        unsafe told.ticket = heapPlace.pointee.node.ticket
+        unsafe told.is_not_counted = isForPreparation ? 1 : 0
     }
 
-    @safe fileprivate var address: UnsafeMutablePointer<Memory> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
+    var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
 }
 
 /// Those who wait at a pool: by priority, and within one priority by arrival. The pool's lock guards it.
 ///
-/// It holds no reference to who waits. A task that waits keeps its wait, and does not go on as long as it is in here.
-@safe
+/// A task that waits keeps its wait, and does not go on as long as it is in here.
 struct ResourceQueue {
-    private var heap = unsafe csk_heap_t()
+    private var heap = ResourceHeap<ResourceWait>()
     private var nextTicket: Int64 = 0
-    private(set) var count = 0
+    /// How many of them may only have what is not reserved.
+    private(set) var commonCount = 0
+
+    var count: Int { heap.count }
 
     /// The first in order.
-    var first: ResourceWait? {
-        mutating get {
-            guard let node = unsafe csk_heap_top(&heap) else { return nil }
-            let memory = unsafe Layout.whole(of: node, at: \ResourceWait.Memory.node)
-            return unsafe memory.pointee.owner?.takeUnretainedValue()
-        }
-    }
+    var first: ResourceWait? { mutating get { heap.first } }
 
-    mutating func append(_ wait: ResourceWait) {
-        let memory = wait.address
-        unsafe memory.pointee.owner = Unmanaged.passUnretained(wait)
-        unsafe memory.pointee.node.rank = wait.request.rank
-        unsafe memory.pointee.node.ticket = nextTicket
-        unsafe csk_heap_insert(&heap, memory.pointer(to: \.node)!)
+    mutating func append(_ wait: ResourceWait, isCommon: Bool) {
+        wait.isCommon = isCommon
+        if isCommon { commonCount += 1 }
+        heap.insert(wait, rank: wait.request.rank, ticket: nextTicket)
         nextTicket += 1
-        count += 1
-        wait.isQueued = true
     }
 
     /// It does nothing for one that is not in here.
     mutating func remove(_ wait: ResourceWait) {
-        if !wait.isQueued { return }
-        unsafe csk_heap_remove(&heap, wait.address.pointer(to: \.node)!)
-        count -= 1
-        wait.isQueued = false
+        if heap.remove(wait), wait.isCommon { commonCount -= 1 }
     }
 }
 

@@ -67,6 +67,8 @@ struct ErrorFormsTests {
         case .timedOut: "timedOut"
         case .cancelled: "cancelled"
         case .shutDown: "shutDown"
+        case .full: "full"
+        case .makingTimedOut: "other"
         case .outOfResources: "outOfResources"
         }
     }

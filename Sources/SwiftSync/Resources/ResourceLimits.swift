@@ -1,0 +1,18 @@
+/// The numbers of a pool, which never change. Times are in nanoseconds.
+struct ResourceLimits {
+    let maximum: Int
+    var minimum = 0
+    var reserved = 0
+    /// How many calls of the factory may run at once.
+    var makings = Int.max
+    /// How many requests may wait.
+    var waiters = Int.max
+    /// Whether an idle resource is checked before its use.
+    var checks = false
+    var idleTimeout = Deadline.never
+    /// After how long a factory or a check is given up.
+    var preparationTimeout = Deadline.never
+
+    /// How many low priorities may have.
+    var common: Int { maximum - reserved }
+}

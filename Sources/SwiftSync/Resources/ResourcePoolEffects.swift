@@ -1,0 +1,28 @@
+extension ResourcePoolState {
+    /// What is to be done outside of the lock, in this order.
+    struct Effects {
+        enum Step {
+            /// A wait was decided, and its task is parked.
+            case resume(TaskWait)
+            case start(ResourcePreparation)
+            case cancel(Task<Void, Never>)
+            /// One that is counted as closing.
+            case close(Closing)
+            /// ``ResourcePoolState/ring(_:dueAt:now:)`` is to be called at that time.
+            case call(ResourceAlarm, at: Int64)
+            /// A factory has failed, and nobody waited.
+            case report(any Error)
+        }
+
+        var steps: [Step] = []
+    }
+
+    /// A resource that is to be closed.
+    struct Closing {
+        let resource: PooledResource
+        /// Whether its place is one of those for all.
+        let isCommon: Bool
+        /// Whether it has a place. What a factory made too late has none.
+        let hasPlace: Bool
+    }
+}

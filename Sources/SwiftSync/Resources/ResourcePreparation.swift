@@ -1,0 +1,41 @@
+import CSyncKernel
+
+/// One call of a pool's factory, or of its check of an idle resource. It runs in a task of its own, and belongs to no
+/// request: what comes of it goes to whoever is first in order then.
+final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable {
+    /// How it ended.
+    enum Outcome {
+        /// The factory's resource, or the one that was checked and is fit.
+        case ready(PooledResource)
+        /// The check has said so, or has thrown.
+        case unfit
+        /// The factory has thrown.
+        case failed(any Error)
+    }
+
+    /// What is checked. Nil: the factory is called.
+    let checked: PooledResource?
+    /// Whether its place is one of those that are not reserved.
+    let isCommon: Bool
+    /// What its task begins with: the priority of the task that was first in order.
+    let priority: TaskPriority?
+    /// When it has lasted for too long.
+    let deadline: Int64
+    /// It has lasted for too long: nobody waits for it any more, and what comes of it is closed. The pool's lock guards
+    /// this, and what follows.
+    var isLate = false
+    /// Its task, from shortly after its beginning on. Whoever cancels or escalates it does so outside of the lock.
+    var task: Task<Void, Never>?
+    /// Where it stands among the pool's.
+    var position = 0
+    @exclusivity(unchecked) private var memory = HeapPlace()
+
+    init(checking checked: PooledResource?, isCommon: Bool, priority: TaskPriority?, deadline: Int64) {
+        self.checked = checked
+        self.isCommon = isCommon
+        self.priority = priority
+        self.deadline = deadline
+    }
+
+    var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
+}

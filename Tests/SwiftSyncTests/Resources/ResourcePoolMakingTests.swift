@@ -1,0 +1,284 @@
+import Synchronization
+import Testing
+
+@testable import SwiftSync
+
+/// Calls of a pool's factory, which belong to no request: how many there are, who gets what they make, and how long
+/// they may last.
+@Suite(.endsInTime)
+struct ResourcePoolMakingTests {
+    @TaskLocal static var baggage = 0
+
+    private let ledger = Shared(Item.Ledger())
+
+    private func makePool(
+        maximum: Int, minimum: Int = 0, makingLimit: Int? = nil, makeTimeout: Duration? = nil,
+        before: @escaping @Sendable (_ call: Int) async throws -> Void
+    ) -> ResourcePool<Item> {
+        let calls = Atomic(0)
+        return ResourcePool(
+            maximum: maximum, minimum: minimum, makingLimit: makingLimit, makeTimeout: makeTimeout,
+            close: { $0.close() },
+            make: { [ledger] in
+                try await before(calls.add(1, ordering: .relaxed).newValue)
+                return Item(ledger)
+            })
+    }
+
+    // MARK: - Apart from the requests
+
+    @Test
+    func noRequestThatGivesUpEndsTheFactoryAndTheNextWaitForTheSameCall() async throws {
+        let goOn = Flag(), calls = Shared(0), wasCancelled = Flag()
+        let pool = makePool(maximum: 4) { _ in
+            calls.increment()
+            await waitUntil { goOn.isRaised }
+            if Task.isCancelled { wasCancelled.raise() }
+        }
+        for _ in 0..<20 {
+            await #expect(throws: ResourcePoolError.timedOut) {
+                try await pool.withResource(timeout: .microseconds(200)) { _ in }
+            }
+        }
+        let cancelled = await start(at: pool) { try await pool.withResource { _ in } }
+        cancelled.cancel()
+        await #expect(throws: ResourcePoolError.cancelled) { try await cancelled.value }
+        #expect(calls.value == 1 && pool.count == 1 && pool.waitingCount == 0)
+        goOn.raise()
+        await waitUntil { pool.idleCount == 1 }
+        #expect(try await pool.withResource(timeout: .zero) { $0.number } == 1)
+        #expect(!wasCancelled.isRaised && ledger.value.made == 1)
+    }
+
+    @Test
+    func whoeverIsFirstGetsWhatComesFirstBackOrNew() async throws {
+        let goOn = Flag(), leave = Flag()
+        let pool = makePool(maximum: 2) { call in if call > 1 { await waitUntil { goOn.isRaised } } }
+        let inside = await occupy(pool, until: leave), numbers = Shared([Int]())
+        let low = await start(at: pool) { try await pool.withResource(priority: .low) { numbers.append($0.number) } }
+        let high = await start(at: pool) { try await pool.withResource(priority: .high) { numbers.append($0.number) } }
+        // The factory hangs, and one resource comes back: it is enough for both.
+        leave.raise()
+        for task in [inside, high, low] { try await task.value }
+        #expect(numbers.value == [1, 1])
+        goOn.raise()
+        await waitUntil { pool.idleCount == 2 }
+    }
+
+    @Test
+    func aResourceGoesBackFromATaskThatIsCancelledOnceItIsItsOwn() async throws {
+        let pool = makePool(maximum: 1) { _ in }, leave = Flag(), entered = Flag()
+        let inside = await occupy(pool, until: leave)
+        let waiting = await start(at: pool) {
+            try await pool.withResource { _ in
+                entered.raise()
+                await waitUntil { Task.isCancelled }
+            }
+        }
+        leave.raise()
+        await waitUntil { entered.isRaised }
+        waiting.cancel()
+        try await waiting.value
+        try await inside.value
+        #expect(pool.idleCount == 1 && pool.inUseCount == 0 && ledger.value.closed.isEmpty)
+    }
+
+    @Test
+    func aFactoryHasNeitherTheDeadlineNorTheTaskLocalsOfTheRequest() async throws {
+        let goOn = PrioritySemaphore(value: 0), seen = Shared([Int]())
+        let pool = makePool(maximum: 1) { _ in
+            try await goOn.wait()
+            seen.append(Self.baggage)
+        }
+        await Self.$baggage.withValue(7) {
+            await #expect(throws: ResourcePoolError.timedOut) {
+                try await withDeadline(.now + .milliseconds(1)) { try await pool.withResource { _ in } }
+            }
+        }
+        try goOn.signal()
+        #expect(try await pool.withResource { $0.number } == 1)
+        #expect(seen.value == [0])
+    }
+
+    @Test
+    func aFactoryBeginsWithThePriorityOfTheFirstInOrder() async throws {
+        let seen = Shared([TaskPriority]())
+        let pool = makePool(maximum: 1) { _ in seen.append(Task.basePriority ?? .medium) }
+        // Who awaited its value would escalate it.
+        let task = Task.detached(priority: .low) { try await pool.withResource { _ in } }
+        await waitUntil { !seen.value.isEmpty }
+        #expect(seen.value == [.low])
+        try await task.value
+    }
+
+    // MARK: - How many
+
+    @Test
+    func noMoreFactoriesRunAtOnceThanTheirLimit() async throws {
+        let running = Atomic(0), most = Atomic(0)
+        let pool = makePool(maximum: 12, makingLimit: 2) { _ in
+            most.max(running.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+            await Task.yield()
+            running.subtract(1, ordering: .relaxed)
+        }
+        let leave = Flag()
+        var tasks: [Task<Void, any Error>] = []
+        for _ in 0..<12 {
+            tasks.append(Task { try await pool.withResource { _ in await waitUntil { leave.isRaised } } })
+        }
+        await waitUntil { pool.inUseCount == 12 }
+        leave.raise()
+        for task in tasks { try await task.value }
+        #expect(most.load(ordering: .relaxed) <= 2 && ledger.value.made == 12)
+    }
+
+    @Test
+    func theFewestAreMadeInAdvanceAndInThePlaceOfThoseThatAreGone() async throws {
+        let pool = makePool(maximum: 4, minimum: 2) { _ in }
+        await waitUntil { pool.idleCount == 2 }
+        #expect(ledger.value.made == 2)
+        try await pool.withResource { $1.discard() }
+        await waitUntil { pool.idleCount == 2 && ledger.value.closed.count == 1 }
+        #expect(ledger.value.made == 3)
+        #expect(await pool.shutdown().isComplete)
+        #expect(ledger.value.made == 3 && ledger.value.closed.count == 3)
+    }
+
+    @Test
+    func aPoolThatGoesAwayMakesNoFewest() async {
+        let goOn = Flag(), calls = Shared(0), wasCancelled = Flag()
+        do {
+            let pool = makePool(maximum: 4, minimum: 4, makingLimit: 1) { _ in
+                calls.increment()
+                await waitUntil { goOn.isRaised }
+                if Task.isCancelled { wasCancelled.raise() }
+            }
+            await waitUntil { calls.value == 1 }
+            #expect(pool.count == 1)
+        }
+        goOn.raise()
+        await waitUntil { ledger.value.closed == [1] }
+        #expect(calls.value == 1 && wasCancelled.isRaised)
+    }
+
+    /// It did so for as long as it took to search a list once for each of them.
+    @Test
+    func aHundredThousandFactoriesAtOnceTakeFiveTimesAsLongAsTwentyThousand() throws {
+        func time(of number: Int) throws -> Duration {
+            let begin = ContinuousClock.now
+            var state = ResourcePoolState(ResourceLimits(maximum: number, preparationTimeout: 1_000_000_000))
+            let waits = (0..<number).map { _ in ResourceWait(request()) }
+            var effects = ResourcePoolState.Effects()
+            for wait in waits { _ = state.enter(wait, &effects, at: 0) }
+            for making in effects.started { _ = state.finish(making, .ready(Pooled(1)), at: 0) }
+            for wait in waits { _ = state.end(try wait.turn!.get(), .keep, at: 0) }
+            let closing = state.shutDown().toClose
+            for resource in closing { _ = state.endClosing(resource, at: 0) }
+            #expect(closing.count == number && state.report(name: "").isComplete)
+            return ContinuousClock.now - begin
+        }
+        // Others run beside this test. The shortest of several is nearest to what it takes alone.
+        var few = Duration.seconds(1000), many = few, tries = 0
+        repeat {
+            few = min(few, try time(of: 20_000))
+            many = min(many, try time(of: 100_000))
+            tries += 1
+        } while many > few * 10 && tries < 8
+        #expect(many <= few * 10, "\(few), \(many)")
+    }
+
+    // MARK: - How long
+
+    @Test
+    func aFactoryThatHangsIsGivenUpAndWhatItMakesTooLateIsClosed() async throws {
+        let goOn = Flag(), wasCancelled = Flag()
+        let pool = makePool(maximum: 1, makeTimeout: .milliseconds(5)) { call in
+            if call > 1 { return }
+            await waitUntil { goOn.isRaised }
+            if Task.isCancelled { wasCancelled.raise() }
+        }
+        let clock = ContinuousClock(), begin = clock.now
+        await #expect(throws: ResourcePoolError.makingTimedOut) { try await pool.withResource { _ in } }
+        #expect(clock.now - begin >= .milliseconds(5) && pool.count == 0)
+        // Its place is free. On a slow machine others may take too long as well.
+        var number: Int?
+        while number == nil {
+            do {
+                number = try await pool.withResource { $0.number }
+            } catch ResourcePoolError.makingTimedOut {}
+        }
+        let report = await pool.shutdown(timeout: .milliseconds(1))
+        #expect(report.unfinishedCount >= 1)
+        goOn.raise()
+        #expect(await pool.shutdown().isComplete)
+        #expect(wasCancelled.isRaised && ledger.value.made >= 2 && ledger.value.faults.isEmpty)
+        #expect(ledger.value.closed.count == ledger.value.made)
+    }
+
+    @Test
+    func aFactoryThatFailsTooLateIsWaitedForAndToldNobody() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 1, preparationTimeout: 10))
+        let (first, effects) = try enter(.normal, in: &state, at: 100), next = queue(.normal, in: &state)
+        #expect(effects.calls == [110])
+        let late = state.ring(.preparation, dueAt: 110, now: 110)
+        #expect(throws: ResourcePoolError.makingTimedOut) { try first.turn!.get() }
+        // The next call is for the next.
+        #expect(late.started.count == 1 && late.calls == [120] && next.outcome == nil)
+        _ = state.shutDown()
+        let drain = TaskWait()
+        let isWaitedFor = state.addDrain(drain)
+        _ = state.finish(late.started[0], .failed(Item.Failure.expected), at: 115)
+        #expect(isWaitedFor && drain.outcome == nil && state.report(name: "").unfinishedCount == 1)
+        let end = state.finish(effects.started[0], .failed(Item.Failure.expected), at: 200)
+        #expect(drain.outcome == 0 && end.reports == 0 && state.report(name: "").isComplete)
+    }
+
+    // MARK: - Failures that nobody waits for
+
+    @Test
+    func aFailureThatNobodyWaitsForIsReportedAndTheFewestAreTriedAgainAfterAPause() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 3, minimum: 1))
+        var making = state.fill(at: 0).started
+        #expect(making.count == 1)
+        for (now, pause) in [(1000, 100), (200_000_000, 200), (700_000_000, 400)] as [(Int64, Int64)] {
+            let failed = state.finish(making[0], .failed(Item.Failure.expected), at: now), due = now + pause * 1_000_000
+            #expect(failed.reports == 1 && failed.started.isEmpty && failed.calls == [due] && state.count == 0)
+            making = state.ring(.minimum, dueAt: due, now: due).started
+            #expect(making.count == 1)
+        }
+        // Whoever comes meanwhile waits for no pause.
+        _ = state.finish(making[0], .failed(Item.Failure.expected), at: 0)
+        let (_, call) = try queueMaking(in: &state)
+        // One that succeeds ends the pause.
+        let success = state.finish(call, .ready(Pooled(1)), at: 0)
+        #expect(success.started.isEmpty && state.count == 1)
+    }
+
+    @Test
+    func aFactoryThatFailsForALowPriorityGivesItsPlaceBack() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 2, reserved: 1))
+        for _ in 0..<3 {
+            let (low, making) = try queueMaking(.low, in: &state)
+            #expect(making.isCommon)
+            _ = state.finish(making, .failed(Item.Failure.expected), at: 0)
+            #expect(low.outcome == 0 && state.count == 0)
+        }
+    }
+
+    @Test
+    func aFactoryThatAlwaysFailsEndsEachWaitOnce() async throws {
+        let calls = Shared(0)
+        let pool = makePool(maximum: 4) { _ in
+            calls.increment()
+            throw Item.Failure.expected
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    await #expect(throws: Item.Failure.expected) { try await pool.withResource { _ in } }
+                }
+            }
+        }
+        #expect(calls.value >= 100 && calls.value <= 104 && pool.count == 0 && pool.waitingCount == 0)
+    }
+}
