@@ -28,29 +28,38 @@ public import CSyncKernel
 public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     @exclusivity(unchecked) private var held: csk_held_sem_t
     @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
+    private let waiters: WaitersLimit
     @usableFromInline @exclusivity(unchecked) var value: Value
 
     /// Protects `value`, which is sent in. It makes one allocation and never blocks. Its place is its ``name``.
+    ///
+    /// At most `waitersLimit` tasks may wait, which is at least 1, or the program stops with a message. A further one
+    /// gets `.full` at once. Nil is no limit.
     public convenience init(
-        _ value: consuming sending Value, fileID: StaticString = #fileID, line: UInt = #line
+        _ value: consuming sending Value, waitersLimit: Int? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, at: .at(fileID, line))
+        unsafe self.init(value, waitersLimit, at: .at(fileID, line))
     }
 
     /// The same with a ``name``, which is copied. Nil stands for the place.
     public convenience init(
-        _ value: consuming sending Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+        _ value: consuming sending Value, waitersLimit: Int? = nil, name: String?, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
-        unsafe self.init(value, at: .named(name, fileID, line))
+        unsafe self.init(value, waitersLimit, at: .named(name, fileID, line))
     }
 
     /// The same without a place, for a reference to the initializer: `values.map(AsyncMutex.init)`.
     @_disfavoredOverload
     public convenience init(_ value: consuming Value) where Value: Sendable {
-        unsafe self.init(value, at: .unknown)
+        unsafe self.init(value, nil, at: .unknown)
     }
 
-    private init(_ value: consuming sending Value, at place: csk_place_t) {
+    private init(_ value: consuming sending Value, _ waitersLimit: Int?, at place: csk_place_t) {
+        guard let waiters = WaitersLimit(waitersLimit) else {
+            fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
+        }
+        self.waiters = waiters
         unsafe held = csk_held_sem_t()
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)
@@ -69,8 +78,8 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ///
     /// It suspends the task while another is inside, and goes before tasks of a lower priority that wait. It returns
     /// what `body` returns, and throws what `body` throws. Without running `body` it throws an ``AsyncMutexError``:
-    /// `.timedOut`, `.cancelled`, `.wouldDeadlock` from inside a section of the same task, or `.outOfResources` where
-    /// the system gives no timer.
+    /// `.timedOut`, `.cancelled`, `.full` where as many wait as may, `.wouldDeadlock` from inside a section of the same
+    /// task, or `.outOfResources` where the system gives no timer.
     ///
     /// A child task that locks while its parent is inside, and waits for it, is not told apart from others: both wait
     /// for ever, or until the timeout.
@@ -119,9 +128,15 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
         }
-        let priority = RequestPriority.ofTask(naming: priority)
+        let priority = RequestPriority.ofTask(naming: priority), deadline = limit.deadline()
+        if !waiters.enter(deadline) {
+            // Who need not wait is not too many.
+            if unsafe withSemaphore({ unsafe csk_sem_trywait($0, priority.rawValue, 1) }) == 0 { return }
+            throw .full
+        }
+        defer { waiters.leave(deadline) }
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, rank: CommandRank.of(priority), deadline: limit.deadline())
+            1, at: address, of: self, rank: CommandRank.of(priority), deadline: deadline)
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 

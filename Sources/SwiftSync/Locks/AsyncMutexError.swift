@@ -6,6 +6,8 @@ public enum AsyncMutexError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The task is inside a section of the same mutex. Waiting would never end.
     case wouldDeadlock
+    /// As many tasks waited as may.
+    case full
     /// The system gave no memory or no thread.
     case outOfResources
 
@@ -15,6 +17,7 @@ public enum AsyncMutexError: SyncError, Hashable, CaseIterable {
         case .timedOut: .timedOut
         case .cancelled: .cancelled
         case .wouldDeadlock: .wouldDeadlock
+        case .full: .full
         case .outOfResources: .outOfResources
         }
     }

@@ -78,6 +78,7 @@ struct ErrorFormsTests {
         case .timedOut: "timedOut"
         case .cancelled: "cancelled"
         case .wouldDeadlock: "wouldDeadlock"
+        case .full: "full"
         case .outOfResources: "outOfResources"
         }
     }
