@@ -36,7 +36,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     // MARK: - Using
 
     private func request(_ priority: CommandPriority?, _ file: StaticString, _ line: UInt) -> ResourceRequest {
-        let priority = priority ?? CommandPriority(Task.currentPriority)
+        let priority = RequestPriority.ofTask(naming: priority)
         return ResourceRequest(
             rank: CommandRank.of(priority), mayUseReserve: priority >= reservedFor, file: file, line: line)
     }

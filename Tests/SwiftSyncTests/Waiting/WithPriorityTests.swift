@@ -181,6 +181,23 @@ struct WithPriorityTests {
         #expect(served.inOrder == Self.byPriority)
     }
 
+    @Test func ofTasksAtAResourcePool() async throws {
+        let pool = ResourcePool(maximum: 1, make: { 1 }), isHeld = Flag(), door = Door(), served = Served()
+        let holder = Task.detached {
+            try await pool.withResource { _ in
+                isHeld.raise()
+                await door.pass()
+            }
+        }
+        await waitUntil { isHeld.isRaised }
+        let tasks = await startTasks({ pool.waitingCount }) { priority in
+            try await pool.withResource { _ in served.add(priority) }
+        }
+        door.open()
+        for task in [holder] + tasks { try await task.value }
+        #expect(served.inOrder == Self.byPriority)
+    }
+
     @Test func ofTasksAtASemaphore() async throws {
         let semaphore = PrioritySemaphore(value: 0), served = Served()
         let tasks = await startTasks({ semaphore.waitingCount }) { priority in

@@ -31,6 +31,7 @@ typedef struct {
     char *mapping;
     size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */
+    bool has_returned;   /* its body has */
     stack_t before;
 } start_t;
 
@@ -69,23 +70,22 @@ static void take_signal_stack(start_t *start) {
     start->has_stack = sigaltstack(&mine, NULL) == 0;
 }
 
-/* Runs when the thread ends, also where a function of the user's ends it. */
-static void end_thread(void *argument) {
-    start_t *start = argument;
-    /* The system refuses this to a handler that runs on the signal stack. Then the stack stays. */
-    if (start->has_stack && sigaltstack(&start->before, NULL) != 0) return;
-    munmap(start->mapping, start->length);
-}
-
 /* Something that the body called has ended the thread. It does not end before another one was started: where the system
  * has no thread to give, it tries again. */
-static void replace(void *argument) {
-    const csk_lasting_thread_t *lasting = ((start_t *)argument)->lasting;
-    if (lasting == NULL) return;
+static void replace(const csk_lasting_thread_t *lasting) {
     if (lasting->mend != NULL) lasting->mend();
     for (uint32_t looks = 0; csk_platform_start_lasting_thread(lasting) != 0; looks++) csk_platform_await_step(looks);
     if (csk_platform_replaced != NULL) csk_platform_replaced(lasting->name);
     if (lasting->leave != NULL) lasting->leave();
+}
+
+/* Runs when the thread ends, also where a function of the user's ends it. */
+static void end_thread(void *argument) {
+    start_t *start = argument;
+    if (!start->has_returned && start->lasting != NULL) replace(start->lasting);
+    /* The system refuses this to a handler that runs on the signal stack. Then the stack stays. */
+    if (start->has_stack && sigaltstack(&start->before, NULL) != 0) return;
+    munmap(start->mapping, start->length);
 }
 
 static void *thread_entry(void *argument) {
@@ -96,9 +96,8 @@ static void *thread_entry(void *argument) {
     int error = csk_load_time_restore();
     pthread_setname_np(pthread_self(), start->name); /* a thread that is found by its name has its class */
     if (error != 0 && csk_platform_held_back != NULL) csk_platform_held_back(error);
-    pthread_cleanup_push(replace, start);
     start->body(start->context);
-    pthread_cleanup_pop(0);
+    start->has_returned = true;
     pthread_cleanup_pop(1);
     return NULL;
 }

@@ -50,8 +50,9 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
 /* For a waiter that stands behind one that was told to try and is late (gate_aside.h). */
 static void look_for_late(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
+    int64_t now_ns = csk_platform_now();
     csk_gate_lock_queue(gate);
-    bool look_again = csk_gate_pass_over(gate, csk_platform_now()) && csk_gate_settle(gate, &effects);
+    bool look_again = csk_gate_pass_over(gate, now_ns) && csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
