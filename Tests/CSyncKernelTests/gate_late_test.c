@@ -85,8 +85,7 @@ static void those_behind_one_that_is_late_are_let_in(void) {
         start(&waiters[2], 3, -5, 3);
         start(&waiters[3], 4, 0, 4);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
-        end(waiters, 4);
-        CHECK_EQ(order[2], 3);
+        end(waiters, 4); /* in any order: each of them may be late in turn */
     }
 }
 

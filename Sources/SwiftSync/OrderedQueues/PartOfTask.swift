@@ -9,20 +9,49 @@ enum PartOfTask {
     /// before.
     static func run(at priority: TaskPriority, on actor: isolated any Actor, _ body: () async -> Void) async {
         let parent = OrderedActivation(cancelledAt: Deadline.never), enclosing = OrderedActivation.enclosing
-        let isCancelled = Task.isCancelled, ended = TaskWait()
+        let ended = TaskWait(), cancellation = PartCancellation()
         await withoutActuallyEscaping(body) { body in
-            // The caller waits until the task has ended, so at no time do both use what `body` captures.
+            // The caller waits until the task has ended, so at no time do both use what `body` captures. The end is one
+            // stretch on the actor, which the caller goes on at: nothing of the task is left then.
             nonisolated(unsafe) let body = body
-            let task = Task.immediate(name: Task.name, priority: priority) {
-                if isCancelled { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
-                await unsafe parent.run(inside: enclosing, isolation: actor, body)
-                ended.resolve(0)
-            }
+            // The part runs up to its first suspension where it is started. It may be cancelled meanwhile.
             await withTaskCancellationHandler {
+                _ = Task.immediate(name: Task.name, priority: priority) {
+                    cancellation.begin()
+                    await unsafe parent.run(inside: enclosing, isolation: actor, body)
+                    ended.resolve(0)
+                }
                 _ = await ended.wait(isCancellable: false)
             } onCancel: {
-                task.cancel()
+                cancellation.cancel()
             }
         }
+    }
+}
+
+/// Cancels a part with its task, also before it begins.
+private final class PartCancellation: Sendable {
+    private struct State {
+        var isCancelled = false
+        var part: RuntimeFacts.AnyTask?
+    }
+    private let state = PriorityMutex(State())
+
+    /// Called by the part first of all.
+    func begin() {
+        let part = unsafe withUnsafeCurrentTask { unsafe RuntimeFacts.anyTask($0!) }
+        let isCancelled = state.withLock { state in
+            state.part = part
+            return state.isCancelled
+        }
+        if isCancelled { part.cancel() }
+    }
+
+    func cancel() {
+        let part = state.withLock { state in
+            state.isCancelled = true
+            return state.part
+        }
+        part?.cancel()
     }
 }

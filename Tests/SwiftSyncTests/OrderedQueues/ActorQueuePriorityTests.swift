@@ -197,6 +197,21 @@ struct ActorQueuePriorityTests {
         door.open()
     }
 
+    /// It sees that before it suspends for the first time.
+    @Test func aPartIsCancelledWhileItRunsWhereItWasStarted() async throws {
+        let ledger = Ledger(), door = await suspendWork(of: ledger), began = Flag()
+        let task = Task.detached(priority: .high) {
+            await ledger.queue.enqueueAndWait { _ in
+                began.raise()
+                while !Task.isCancelled {}
+            }
+        }
+        await waitUntil { began.isRaised }
+        task.cancel()
+        await task.value
+        door.open()
+    }
+
     @Test func aPartThatWouldWaitForItsTaskIsToldSo() async throws {
         let mutex = AsyncMutex(0)
         let isTold = try await asAPart { queue in

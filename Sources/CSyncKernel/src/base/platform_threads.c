@@ -32,6 +32,7 @@ typedef struct {
     size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */
     bool has_returned;   /* its body has */
+    uint32_t steps;      /* how often a function has ended the thread */
     stack_t before;
 } start_t;
 
@@ -71,18 +72,23 @@ static void take_signal_stack(start_t *start) {
 }
 
 /* Something that the body called has ended the thread. It does not end before another one was started: where the system
- * has no thread to give, it tries again. */
-static void replace(const csk_lasting_thread_t *lasting) {
-    if (lasting->mend != NULL) lasting->mend();
-    for (uint32_t looks = 0; csk_platform_start_lasting_thread(lasting) != 0; looks++) csk_platform_await_step(looks);
-    if (csk_platform_replaced != NULL) csk_platform_replaced(lasting->name);
+ * has no thread to give, it tries again. A reporter or what `leave` calls may end the thread once more. With glibc that
+ * comes here again: so each step is noted before it is taken, but for `leave`, which goes on with what is left. */
+static void replace(start_t *start) {
+    const csk_lasting_thread_t *lasting = start->lasting;
+    if (start->steps++ == 0) {
+        if (lasting->mend != NULL) lasting->mend();
+        for (uint32_t looks = 0; csk_platform_start_lasting_thread(lasting) != 0; looks++)
+            csk_platform_await_step(looks);
+        if (csk_platform_replaced != NULL) csk_platform_replaced(lasting->name);
+    }
     if (lasting->leave != NULL) lasting->leave();
 }
 
 /* Runs when the thread ends, also where a function of the user's ends it. */
 static void end_thread(void *argument) {
     start_t *start = argument;
-    if (!start->has_returned && start->lasting != NULL) replace(start->lasting);
+    if (!start->has_returned && start->lasting != NULL) replace(start);
     /* The system refuses this to a handler that runs on the signal stack. Then the stack stays. */
     if (start->has_stack && sigaltstack(&start->before, NULL) != 0) return;
     munmap(start->mapping, start->length);

@@ -28,12 +28,15 @@
  * Passed over. The designated waiter may be late for as long as anybody can think of: it is stopped, its group has used
  * up its share of the processors, it is in a handler of a signal. So a waiter that was told GATE_PASSED_OVER_NS ago is
  * passed over if others wait (csk_gate_pass_over): the order goes on without it until it comes, and then it has its
- * place again. Two look for that:
+ * place again. It stays among the arrivals, and its passes are counted meanwhile. Two look for that:
  *
  *   who leaves      in the look above, at the second note
  *   who waits       a parked thread after GATE_FIRST_LOOK_NS, and then at intervals that double (gate_watch.c). So
  *                   whoever waits behind a late one waits at most twice as long as it has waited when it is late, and
  *                   8 ms
+ *
+ * A callback looks for nobody: behind a late thread it waits for the next departure, or for a thread that is parked.
+ * A thread that was signalled at a condition variable looks after a second.
  *
  * Who comes above the designated one never waits for it, since the flag DESIGNATED is the next waiter's own
  * (gate_words.h). What is not passed over: a thread that was granted the gate holds it. So it is under STRICT, after a

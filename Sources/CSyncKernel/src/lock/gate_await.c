@@ -118,6 +118,10 @@ static bool ask_in_order(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     const csk_gate_conditions_t *list = csk_gate_conditions(gate);
     for (csk_gate_condition_t *at = list != NULL ? list->first : NULL, *next; at != NULL && !found; at = next) {
+        /* One that was told to try and is late (gate_aside.h) keeps nobody behind it. */
+        bool is_late = at->chosen && csk_gate_is_passed_over(&at->waiter);
+        next = at->behind;
+        if (is_late) continue;
         if (at->chosen) break;
         found = is_true(gate, at) && !at->canceled;
         next = at->canceled ? at->behind : next_other(at);

@@ -108,7 +108,9 @@ void csk_gate_look_again(csk_gate_t *gate) {
 }
 
 static void leave_two_words(csk_gate_t *gate) {
-    if (csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) == GATE_GRANTS && leave_by_grant(gate)) return;
+    uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
+    if (csk_gate_call_for(summary, 0) == GATE_GRANTS && leave_by_grant(gate)) return;
+    if (csk_gate_somebody_comes(summary, 0)) csk_gate_count_departure(gate);
     free_and_look(gate);
 }
 

@@ -2,6 +2,7 @@
 #include "lock/gate_queue.h"
 
 #include "base/ordering.h"
+#include "lock/gate_await.h"
 
 /* A mutex may be held already, by an inline entry. Its holder's inline exit fails at the flag in `held`, and comes to
  * the slow path. */
@@ -52,10 +53,10 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns) {
     csk_gate_waiter_t *next = csk_gate_next(gate);
-    if (next == NULL || gate->waiting < 2 || !csk_gate_somebody_comes(csk_gate_flags(gate, next), 0)) return false;
+    bool others = gate->waiting > 1 || csk_gate_conditions_waiting(gate) != 0;
+    if (next == NULL || !others || !csk_gate_somebody_comes(csk_gate_flags(gate, next), 0)) return false;
     if (now_ns - next->told_ns < GATE_PASSED_OVER_NS && !next->was_late) return false;
     csk_heap_remove(&gate->waiters, &next->node);
-    csk_gate_unlink(gate, next, false);
     csk_waiter_set(next, WAITER_LOST);
     csk_gate_count_lost(gate, 1);
     return true;
@@ -66,7 +67,6 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_count_lost(gate, -1);
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&gate->waiters, &waiter->node);
-    csk_gate_link(gate, waiter);
     gate->next_ticket++; /* gate_watch.c counts who comes to the queue by the tickets */
     return true;
 }
@@ -83,11 +83,8 @@ static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
         return;
     }
     /* Told to try and passed over, after its deadline had passed and before it came here. */
-    if (csk_gate_is_passed_over(waiter)) {
-        csk_gate_count_lost(gate, -1);
-        return;
-    }
-    csk_heap_remove(&gate->waiters, &waiter->node);
+    if (csk_gate_is_passed_over(waiter)) csk_gate_count_lost(gate, -1);
+    else csk_heap_remove(&gate->waiters, &waiter->node);
     csk_gate_unlink(gate, waiter, granted);
 }
 

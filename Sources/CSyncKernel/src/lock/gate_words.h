@@ -71,8 +71,8 @@
  *   says that this thread itself is on its way, and call nobody.
  * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
  *   gives up, and settles. Nobody of a higher rank counts on it, since the flag is the next waiter's own.
- * - A designated waiter that has no processor is passed over (gate_aside.h): it leaves the heap and the arrivals, is
- *   counted among the lost grants, and comes back into its place when it comes for the gate.
+ * - A designated waiter that has no processor is passed over (gate_aside.h): it leaves the heap, is counted among the
+ *   lost grants, and comes back into its place when it comes for the gate.
  * - Others write a waiter's word only under the queue lock, for the last time in the step that takes it out of the
  *   queue. Waking uses its address only. */
 #ifndef CSK_INTERNAL_GATE_WORDS_H

@@ -93,6 +93,8 @@ typedef struct {
 } calls_t;
 static _Thread_local calls_t *calling __attribute__((tls_model("initial-exec")));
 
+void csk_waits_forget(void) { calling = NULL; }
+
 static void add_to(calls_t *calls, csk_workqueue_wait_t *done) {
     *calls->end = done;
     while (*calls->end != NULL) calls->end = &(*calls->end)->next;

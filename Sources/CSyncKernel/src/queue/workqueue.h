@@ -259,6 +259,9 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
  * the other drains are told in the parent. */
 bool csk_waits_call(csk_workqueue_wait_t *done);
 
+/* For a thread that a function has ended: no call of csk_waits_call on it goes on. */
+void csk_waits_forget(void);
+
 /* ---- workqueue_refuse.c ---- */
 
 /* Works that are told that they will not run, as a section of the queue. */

@@ -216,6 +216,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
     csk_section_t *section = &frame->section;
     if (innermost == NULL) return NULL; /* it ended between two works, which is illegal */
     innermost = section;
+    csk_waits_forget();
     const char *name = csk_section_is_over(section) ? NULL : section->queue->name;
     if (name != NULL) csk_copy_text(frame->name, sizeof frame->name, name);
     if (frame->end_work != NULL && !csk_section_is_over(section)) frame->end_work(frame->context);

@@ -281,9 +281,23 @@ static void run_worker(void *unused) {
     for (;;) reclaim_more();
 }
 
+/* Steps whose function has ended with its thread, or ran in the parent, won't end, unless that function had asked for
+ * the next step. */
+static void forget_steps(const csk_rcu_node_t *lost) {
+    csk_rcu_steps_t **place = &rcu.steps;
+    while (*place != NULL && &(*place)->node != lost) place = &(*place)->older;
+    if (*place != NULL) *place = (*place)->older;
+}
+
 /* The function of a node has ended the thread. What is left, the next worker begins with. */
 static void end_node(void) {
-    if (csk_load(&rcu.running, CSK_RELAXED) != NULL) has_run(NULL);
+    is_worker = false;
+    const csk_rcu_node_t *node = csk_load(&rcu.running, CSK_RELAXED);
+    if (node == NULL) return;
+    csk_queue_lock(&rcu.lock);
+    forget_steps(node);
+    csk_queue_unlock(&rcu.lock);
+    has_run(NULL);
 }
 static const csk_lasting_thread_t worker = { .body = run_worker, .name = "csk-rcu", .mend = end_node };
 
@@ -422,13 +436,6 @@ static uint64_t sweep(csk_rcu_node_t **place, const csk_rcu_node_t *wanted, bool
         place = next_of(node);
     }
     return count;
-}
-
-/* Steps whose function ran in the parent won't end here, unless that function had asked for the next step. */
-static void forget_steps(const csk_rcu_node_t *lost) {
-    csk_rcu_steps_t **place = &rcu.steps;
-    while (*place != NULL && &(*place)->node != lost) place = &(*place)->older;
-    if (*place != NULL) *place = (*place)->older;
 }
 
 static void after_fork_in_child(void) {

@@ -90,6 +90,7 @@ static void run_timers(void *context) {
 /* The function of a timer has ended the thread, or that of a waiter which it granted something. In a child that the
  * function has forked it may be that of a timer of the parent, for which nobody waits. */
 static void end_firing(void) {
+    is_timer_thread = false; /* the one that takes its place is */
     csk_queue_lock(&timers.lock);
     timers.firing = NULL;
     timers.fired++;

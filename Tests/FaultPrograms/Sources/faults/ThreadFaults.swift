@@ -13,7 +13,8 @@ enum ThreadFaults {
     }
 
     private static func aTimedWaitSaysSo() async {
-        let pool = ResourcePool(maximum: 1, make: { 1 })
+        // Without a limit for making no timer runs before.
+        let pool = ResourcePool(maximum: 1, makeTimeout: nil, make: { 1 })
         let entered = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
         let holder = Task {
             try await pool.withResource { _ in
