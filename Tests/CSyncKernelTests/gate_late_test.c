@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "base/platform.h"
-#include "csynckernel/gate.h"
+#include "csynckernel/await.h"
 #include "test.h"
 
 static csk_gate_t gate;
@@ -104,5 +104,45 @@ static void those_who_keep_coming_pass_it_over(void) {
     }
 }
 
+/* Two wait for one predicate, which is true. The first is chosen, told, and late: the second is asked all the same. */
+static uint32_t is_open;
+static bool opened(void *context) {
+    (void)context;
+    return LOAD(&is_open) != 0;
+}
+static void *awaits(void *argument) {
+    waiter_t *waiter = argument;
+    STORE(&waiter->thread_id, csk_platform_thread_id());
+    CHECK_STATUS(csk_gate_lock_when(&gate, opened, NULL, 0, CSK_NEVER), 0);
+    order[LOAD(&entered)] = waiter->number;
+    ADD(&entered, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    return NULL;
+}
+static void predicates_behind_one_that_is_late_are_asked(void) {
+    for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
+        waiter_t waiters[2];
+        CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
+        STORE(&is_in_handler, 0);
+        STORE(&may_leave_handler, 0);
+        STORE(&entered, 0);
+        STORE(&is_open, 0);
+        for (uint32_t i = 0; i < 2; i++) {
+            waiters[i] = (waiter_t){ .number = i + 1 };
+            CHECK_STATUS(pthread_create(&waiters[i].thread, NULL, awaits, &waiters[i]), 0);
+            wait_until(csk_gate_waiting(&gate) == i + 1);
+            wait_until(csk_platform_thread_state(LOAD(&waiters[i].thread_id)) == CSK_THREAD_SLEEPS);
+        }
+        CHECK_STATUS(pthread_kill(waiters[0].thread, SIGPROF), 0);
+        wait_until(LOAD(&is_in_handler));
+        STORE(&is_open, 1);
+        while (LOAD(&entered) == 0) {
+            CHECK_STATUS(csk_gate_lock(&gate, 9), 0);
+            CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        }
+        end(waiters, 2);
+    }
+}
+
 TEST_MAIN(TEST(an_urgent_thread_waits_for_none_that_is_late), TEST(those_behind_one_that_is_late_are_let_in),
-          TEST(those_who_keep_coming_pass_it_over))
+          TEST(those_who_keep_coming_pass_it_over), TEST(predicates_behind_one_that_is_late_are_asked))

@@ -119,5 +119,38 @@ static void deadlines_of_others_pass(void) {
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
+/* Functions that end the thread one after the other: each is called, and one other thread takes the place. */
+static csk_gate_t gates[3];
+static void is_granted_and_ends(csk_gate_waiter_t *ended, void *context, int status) {
+    (void)ended;
+    CHECK_STATUS(status, 0);
+    CHECK_STATUS(csk_gate_unlock(context), 0);
+    ADD(&granted, 1);
+    pthread_exit(NULL);
+}
+static void unlocks_all(csk_timer_t *timer, void *context) {
+    (void)timer, (void)context;
+    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_gate_unlock(&gates[i]), 0);
+}
+static void functions_may_end_the_thread_one_after_the_other(void) {
+    static csk_timer_t timer, next;
+    static csk_gate_waiter_t waiters[3];
+    begin("csk-timer");
+    STORE(&granted, 0);
+    STORE(&fired, 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(csk_gate_lock(&gates[i], 0), 0);
+        CHECK_STATUS(csk_gate_disown(&gates[i]), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 0, CSK_NEVER, is_granted_and_ends, &gates[i]), 0);
+    }
+    CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(1000000), unlocks_all, NULL), 0);
+    wait_until(LOAD(&granted) == 3);
+    expect_reports(1);
+    CHECK_STATUS(csk_timer_start(&next, csk_deadline_after(1000000), fires, NULL), 0);
+    wait_until(LOAD(&fired) == 1);
+    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_gate_destroy(&gates[i]), 0);
+}
+
 TEST_MAIN(TEST(a_thread_that_lasts_is_replaced_each_time), TEST(other_timers_go_on),
-          TEST(what_a_timer_has_granted_is_called), TEST(deadlines_of_others_pass))
+          TEST(what_a_timer_has_granted_is_called), TEST(deadlines_of_others_pass),
+          TEST(functions_may_end_the_thread_one_after_the_other))

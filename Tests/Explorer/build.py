@@ -30,7 +30,8 @@ UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork",
               "pprof", "symbols"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does.
-KNOBS = ["-DGATE_DEPARTURES=1", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_NO_PROBES"]
+KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1",
+         "-DCSK_NO_PROBES"]
 LIBRARY = ["core", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus",
            "litmus_tests", "weaken", "main", "platform_explored"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.

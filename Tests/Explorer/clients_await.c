@@ -272,7 +272,7 @@ static void takes_openly_then(void) {
     takes_openly(0);
 }
 CLIENT_AWAIT_RANDOM(await_no_stampede, .threads = { takes_openly_first, takes_openly_then, one_is_on_its_way },
-                    .check = nothing_is_left)
+                    .check = nothing_is_left, .without_time = true)
 
 /* The chosen one is passed by one that takes the item. It goes on waiting, at its old place, and is asked again. */
 static void takes_by_the_way(void) {

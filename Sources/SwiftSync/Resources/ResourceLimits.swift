@@ -13,6 +13,8 @@ struct ResourceLimits {
     /// After how long a factory or a check is given up.
     var preparationTimeout = Deadline.never
 
+    /// How many calls of the factory may go on although they were given up.
+    var late: Int { max(maximum, 16) }
     /// How many low priorities may have.
     var common: Int { maximum - reserved }
 }

@@ -59,7 +59,9 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - priority: from which priority on those may be used.
     ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
     ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
-    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait.
+    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. A call stands for one request
+    ///     that waits, until it has taken a tenth of `makeTimeout`. One that goes on past `makeTimeout` counts no more:
+    ///     `maximum` of these, or 16 if that is less, may be under way besides.
     ///   - waitersLimit: how many tasks may wait, at least 1. A further one gets `.full` at once. Nil: any number.
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
     ///     keeps all; zero or less closes each at once.
@@ -143,10 +145,10 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     /// throws what `body` or the factory throws. Without running `body` it throws a ``ResourcePoolError`` too: `.full`
     /// at once where as many wait as may.
     ///
-    /// A nil `priority` is that of the task. The timeout is for the waiting, whatever for. Neither it nor a
-    /// cancellation ends a use, nor a call of the factory. Zero or less takes a resource that is there, and makes none;
-    /// where idle ones are checked, none is there. It is never early. `withDeadline` bounds the wait too, but not the
-    /// factory, `check` or `close`.
+    /// A nil `priority` is that of the request, or else of the task. The timeout is for the waiting, whatever for.
+    /// Neither it nor a cancellation ends a use, nor a call of the factory. Zero or less takes a resource that is
+    /// there, and makes none; where idle ones are checked, none is there. It is never early. `withDeadline` bounds the
+    /// wait too, but not the factory, `check` or `close`.
     @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,

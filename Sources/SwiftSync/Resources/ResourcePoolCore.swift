@@ -149,9 +149,12 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
+    /// Its own: what users do with a queue of theirs holds up no pool.
+    private static let alarms = ConcurrentWorkQueue(name: "SwiftSync.ResourcePool", width: 4)
+
     /// Has the state called at that time. A pool that is gone has nothing to do then.
     private func call(_ alarm: ResourceAlarm, at time: Int64) {
-        let queue = ConcurrentWorkQueue.shared.core
+        let queue = Self.alarms.core
         _ = queue.async(at: time, rank: queue.ownRank) { [weak self] in
             guard let self else { return }
             perform(state.withLock { $0.ring(alarm, dueAt: time, now: csk_now()) })

@@ -94,6 +94,7 @@ struct ResourcePoolState {
         if let turn = attempt(wait.request, &effects, at: now) { return turn }
         if queue.count >= limits.waiters { return .failure(ResourcePoolError.full) }
         queue.append(wait, isCommon: isCommon(wait.request))
+        preparations.noteSlow(at: now)
         let before = preparations.count
         prepare(&effects, at: now)
         wait.isForPreparation = preparations.count > before
@@ -200,6 +201,7 @@ struct ResourcePoolState {
     /// Begins checks and calls of the factory, as long as fewer are under way than requests wait, or the fewest are
     /// missing, and there are places.
     private mutating func prepare(_ effects: inout Effects, at now: Int64) {
+        preparations.noteSlow(at: now)
         while !isShutDown {
             let isForCommon: Bool, isForRequest: Bool
             if queue.count - queue.commonCount > preparations.count - preparations.commonCount {
@@ -213,7 +215,9 @@ struct ResourcePoolState {
             }
             if isForRequest, limits.checks, let resource = popIdle(&effects, at: now) {
                 begin(resource, isForCommon, &effects, at: now)
-            } else if preparations.makingCount < limits.makings, count + closing < limits.maximum {
+            } else if preparations.makingCount < limits.makings, late < limits.late,
+                count + closing < limits.maximum
+            {
                 begin(nil, isForCommon, &effects, at: now)
             } else {
                 return
@@ -227,7 +231,7 @@ struct ResourcePoolState {
         let preparation = ResourcePreparation(
             checking: checked, isCommon: isCommon, priority: queue.first?.priority,
             deadline: Deadline.sum(now, limits.preparationTimeout))
-        preparations.append(preparation)
+        preparations.append(preparation, at: now)
         if isCommon { common += 1 }
         effects.steps.append(.start(preparation))
         setAlarm(.preparation, &effects, at: now)

@@ -21,8 +21,11 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     let priority: TaskPriority?
     /// When it has lasted for too long.
     let deadline: Int64
-    /// It has lasted for too long: nobody waits for it any more, and what comes of it is closed. The pool's lock guards
-    /// this, and what follows.
+    /// When it is slow, and whether it is: it stands for no request any more. The pool's lock guards this, and what
+    /// follows.
+    var slowTime = Deadline.never
+    var isSlow = false
+    /// It has lasted for too long: nobody waits for it any more, and what comes of it is closed.
     var isLate = false
     /// Its task, from shortly after its beginning on. Whoever cancels or escalates it does so outside of the lock.
     var task: Task<Void, Never>?

@@ -197,18 +197,21 @@ struct ActorQueuePriorityTests {
         door.open()
     }
 
-    /// It sees that before it suspends for the first time.
+    /// It sees that before it suspends for the first time. Whoever cancels it needs no thread of tasks.
     @Test func aPartIsCancelledWhileItRunsWhereItWasStarted() async throws {
         let ledger = Ledger(), door = await suspendWork(of: ledger), began = Flag()
         let task = Task.detached(priority: .high) {
             await ledger.queue.enqueueAndWait { _ in
                 began.raise()
-                while !Task.isCancelled {}
+                waitUntil { Task.isCancelled }
             }
         }
-        await waitUntil { began.isRaised }
-        task.cancel()
+        let canceller = Thread {
+            waitUntil { began.isRaised }
+            task.cancel()
+        }
         await task.value
+        canceller.join()
         door.open()
     }
 

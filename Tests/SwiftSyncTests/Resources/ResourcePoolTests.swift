@@ -220,6 +220,26 @@ struct ResourcePoolTests {
         #expect(!wasCancelled.isRaised && pool.count == 1)
     }
 
+    /// It stands for one request, and for those that come later only as long as it is not slow.
+    @Test
+    func aFactoryThatHangsHoldsUpNobodyBesideAFreePlace() async throws {
+        let go = Flag(), calls = Shared(0)
+        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(10)) {
+            let call = calls.access { calls -> Int in
+                calls += 1
+                return calls
+            }
+            if call == 1 { await waitUntil { go.isRaised } }
+            return call
+        }
+        await #expect(throws: ResourcePoolError.timedOut) {
+            try await pool.withResource(timeout: .milliseconds(2)) { $0 }
+        }
+        #expect(try await pool.withResource { $0 } == 2)
+        go.raise()
+        #expect(await pool.shutdown().isComplete)
+    }
+
     // MARK: - Closing
 
     @Test

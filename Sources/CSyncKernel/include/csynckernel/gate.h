@@ -10,8 +10,8 @@
  *                    a free gate if its rank is at least the highest that waits. A waiter that finds the gate taken
  *                    when it tries, 0.25 to 0.78 ms or more after it came, is handed the gate directly. Among waiters
  *                    the order is strict at every instant. But the one that was told to try may have no processor. Who
- *                    comes above it does not wait for it. Once it is 1 ms late, those behind it may go first, until it
- *                    comes and has its place again. The gate must outlive all calls of it: it is ILLEGAL to free
+ *                    comes above it does not wait for it. Once it is 100 ms late, those behind it may go first, until
+ *                    it comes and has its place again. The gate must outlive all calls of it: it is ILLEGAL to free
  *                    the gate as soon as one has unlocked it oneself while another thread's csk_gate_unlock, or any
  *                    other call, may still be returning. (A csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT This policy keeps the same promises with one word, at two locked instructions a round. The gate
@@ -127,7 +127,10 @@ struct csk_gate_waiter {
         int64_t granted_ns; /* a callback: when the grace of its grant began; 0 before */
         int64_t told_ns;    /* a thread: see src/lock/gate_aside.h */
     };
-    int64_t grace_ns;
+    union {
+        int64_t grace_ns;
+        int64_t first_told_ns; /* a thread at a gate: see src/lock/gate_aside.h */
+    };
     union {
         csk_gate_waiter_t *next_ready;
         uint64_t task; /* a callback, while it waits and is listed for views: the task that waits by it; 0 for none.
@@ -147,7 +150,6 @@ struct csk_gate_waiter {
     int32_t status;
     union {
         uint8_t adoptable; /* at a gate */
-        uint8_t was_late;  /* a thread at a gate: see src/lock/gate_aside.h */
         uint8_t hand_over; /* at a read-write lock: see src/readwrite/rwlock_queue.h */
     };
     uint8_t deadline_started;

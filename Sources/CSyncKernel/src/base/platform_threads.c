@@ -32,7 +32,7 @@ typedef struct {
     size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */
     bool has_returned;   /* its body has */
-    uint32_t steps;      /* how often a function has ended the thread */
+    bool is_replaced, has_left;
     stack_t before;
 } start_t;
 
@@ -71,18 +71,30 @@ static void take_signal_stack(start_t *start) {
     start->has_stack = sigaltstack(&mine, NULL) == 0;
 }
 
+/* A function that this calls may end the thread once more: then this goes on with what is left. */
+static void leave(void *argument) {
+    start_t *start = argument;
+    if (start->lasting->leave == NULL || start->has_left) return;
+    pthread_cleanup_push(leave, start);
+    start->lasting->leave();
+    start->has_left = true;
+    pthread_cleanup_pop(0);
+}
+
 /* Something that the body called has ended the thread. It does not end before another one was started: where the system
- * has no thread to give, it tries again. A reporter or what `leave` calls may end the thread once more. With glibc that
- * comes here again: so each step is noted before it is taken, but for `leave`, which goes on with what is left. */
+ * has no thread to give, it tries again. A reporter may end the thread once more. With glibc that comes here again. */
 static void replace(start_t *start) {
     const csk_lasting_thread_t *lasting = start->lasting;
-    if (start->steps++ == 0) {
+    if (!start->is_replaced) {
+        start->is_replaced = true;
         if (lasting->mend != NULL) lasting->mend();
         for (uint32_t looks = 0; csk_platform_start_lasting_thread(lasting) != 0; looks++)
             csk_platform_await_step(looks);
+        pthread_cleanup_push(leave, start);
         if (csk_platform_replaced != NULL) csk_platform_replaced(lasting->name);
+        pthread_cleanup_pop(0);
     }
-    if (lasting->leave != NULL) lasting->leave();
+    leave(start);
 }
 
 /* Runs when the thread ends, also where a function of the user's ends it. */

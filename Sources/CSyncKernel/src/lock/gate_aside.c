@@ -12,7 +12,6 @@ void csk_gate_look_for_late(csk_gate_t *gate) {
     if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
         if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate); /* this thread has the gate */
         next->told_ns = now_ns;
-        next->was_late = 1;
         csk_gate_noted = gate;
     }
     csk_queue_unlock(&gate->queue_lock);

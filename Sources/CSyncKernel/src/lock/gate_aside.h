@@ -30,10 +30,10 @@
  * passed over if others wait (csk_gate_pass_over): the order goes on without it until it comes, and then it has its
  * place again. It stays among the arrivals, and its passes are counted meanwhile. Two look for that:
  *
- *   who leaves      in the look above, at the second note
+ *   who leaves      in the look above
  *   who waits       a parked thread after GATE_FIRST_LOOK_NS, and then at intervals that double (gate_watch.c). So
- *                   whoever waits behind a late one waits at most twice as long as it has waited when it is late, and
- *                   8 ms
+ *                   whoever waits behind a late one waits at most for as long again as it has waited already, and
+ *                   for 125 ms
  *
  * A callback looks for nobody: behind a late thread it waits for the next departure, or for a thread that is parked.
  * A thread that was signalled at a condition variable looks after a second.

@@ -55,7 +55,7 @@ bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns) {
     csk_gate_waiter_t *next = csk_gate_next(gate);
     bool others = gate->waiting > 1 || csk_gate_conditions_waiting(gate) != 0;
     if (next == NULL || !others || !csk_gate_somebody_comes(csk_gate_flags(gate, next), 0)) return false;
-    if (now_ns - next->told_ns < GATE_PASSED_OVER_NS && !next->was_late) return false;
+    if (now_ns - next->first_told_ns < GATE_PASSED_OVER_NS) return false;
     csk_heap_remove(&gate->waiters, &next->node);
     csk_waiter_set(next, WAITER_LOST);
     csk_gate_count_lost(gate, 1);
@@ -139,8 +139,7 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t 
 }
 
 static void designate(csk_gate_waiter_t *next, csk_effects_t *effects) {
-    next->told_ns = csk_platform_now();
-    next->was_late = 0;
+    next->told_ns = next->first_told_ns = csk_platform_now();
     csk_waiter_tell(next, WORD_TRY, effects);
 }
 
