@@ -60,7 +60,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
     ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
     ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. A call stands for one request
-    ///     that waits, until it has taken a tenth of `makeTimeout`. One that goes on past `makeTimeout` counts no more:
+    ///     that waits, until it has taken a third of `makeTimeout`. One that goes on past `makeTimeout` counts no more:
     ///     `maximum` of these, or 16 if that is less, may be under way besides.
     ///   - waitersLimit: how many tasks may wait, at least 1. A further one gets `.full` at once. Nil: any number.
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil

@@ -15,7 +15,7 @@ struct ResourcePreparations {
 
     /// After this part of the time that it has, one is slow, and others are begun for those who wait still. One that
     /// hangs would stand for each request that comes until its time is over.
-    private static let quickPart: Int64 = 10
+    private static let quickPart: Int64 = 3
 
     var tasks: [Task<Void, Never>] { list.members.compactMap(\.task) }
 

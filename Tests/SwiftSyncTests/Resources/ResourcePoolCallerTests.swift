@@ -9,7 +9,8 @@ struct ResourcePoolCallerTests {
 
     private func makePool(maximum: Int, reserved: Int = 0) -> ResourcePool<Item> {
         ResourcePool(
-            maximum: maximum, reserved: reserved, close: { $0.close() }, make: { [ledger] in Item(ledger) })
+            maximum: maximum, reserved: reserved, makeTimeout: nil, close: { $0.close() },
+            make: { [ledger] in Item(ledger) })
     }
 
     // MARK: - Cancellation

@@ -13,7 +13,8 @@ struct ResourcePoolFitnessTests {
         check: (@Sendable (Item) async throws -> Bool)? = nil
     ) -> ResourcePool<Item> {
         ResourcePool(
-            maximum: maximum, waitersLimit: waitersLimit, maximumLifetime: maximumLifetime, check: check,
+            maximum: maximum, waitersLimit: waitersLimit, maximumLifetime: maximumLifetime, makeTimeout: nil,
+            check: check,
             close: { $0.close() }, make: { [ledger] in Item(ledger) })
     }
 
@@ -91,8 +92,8 @@ struct ResourcePoolFitnessTests {
         let (wait, check) = try queueMaking(in: &state, at: 100), task = Task {}
         let isOver = state.keep(task, for: check)
         #expect(!isOver)
-        // The call was asked for when the first was made. The next is tried, which is a new one.
-        let late = state.ring(.preparation, dueAt: 10, now: 110)
+        // The call was asked for when the first was made, for when that is slow. The next is tried, which is new.
+        let late = state.ring(.preparation, dueAt: 3, now: 110)
         #expect(late.cancelled == [task] && late.closed.isEmpty && late.started.count == 1 && state.closing == 1)
         _ = state.finish(late.started[0], .ready(Pooled(2)), at: 111)
         #expect(wait.outcome == 0)
@@ -130,7 +131,7 @@ struct ResourcePoolFitnessTests {
         _ = state.finish(making, .ready(Pooled(2)), at: 101)
         #expect(high.outcome == 0)
         // It was asked for when the first was made.
-        _ = state.ring(.preparation, dueAt: 10, now: 110)
+        _ = state.ring(.preparation, dueAt: 3, now: 110)
         #expect(state.closing == 1 && state.count == 1)
         let late = state.finish(check, .ready(use), at: 120)
         #expect(late.closed == [1] && low.outcome == nil)

@@ -12,8 +12,8 @@ struct ResourcePoolTests {
         afterError: @escaping ResourcePool<Item>.AfterError = { _ in .discard }
     ) -> ResourcePool<Item> {
         ResourcePool(
-            maximum: maximum, minimum: minimum, reserved: reserved, idleTimeout: idleTimeout, afterError: afterError,
-            close: { $0.close() }, make: { [ledger] in Item(ledger) })
+            maximum: maximum, minimum: minimum, reserved: reserved, idleTimeout: idleTimeout, makeTimeout: nil,
+            afterError: afterError, close: { $0.close() }, make: { [ledger] in Item(ledger) })
     }
 
     // MARK: - Using
@@ -224,7 +224,7 @@ struct ResourcePoolTests {
     @Test
     func aFactoryThatHangsHoldsUpNobodyBesideAFreePlace() async throws {
         let go = Flag(), calls = Shared(0)
-        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(10)) {
+        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(3)) {
             let call = calls.access { calls -> Int in
                 calls += 1
                 return calls

@@ -63,9 +63,11 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
     int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
     if (!look) return status;
     look_for_late(gate);
-    int64_t now_ns = csk_platform_now();
-    if (now_ns - watch->since_ns < CSK_WATCH_ENDED_NS) csk_watch_later(watch);
-    else if (csk_watch_may_look(watch)) {
+    int64_t now_ns = csk_platform_now(), ended_ns = watch->since_ns + CSK_WATCH_ENDED_NS;
+    if (now_ns < ended_ns) {
+        csk_watch_later(watch);
+        if (watch->look_ns > ended_ns) watch->look_ns = ended_ns;
+    } else if (csk_watch_may_look(watch)) {
         look_after_holder(gate, self);
         csk_watch_looked(watch, now_ns);
     }
