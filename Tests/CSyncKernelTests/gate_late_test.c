@@ -24,25 +24,31 @@ typedef struct {
     int32_t thread_id;
 } waiter_t;
 
+static void note_entry(const waiter_t *waiter) {
+    order[LOAD(&entered)] = waiter->number;
+    ADD(&entered, 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
 static void *enters(void *argument) {
     waiter_t *waiter = argument;
     STORE(&waiter->thread_id, csk_platform_thread_id());
     CHECK_STATUS(csk_gate_lock(&gate, waiter->priority), 0);
-    order[LOAD(&entered)] = waiter->number;
-    ADD(&entered, 1);
-    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    note_entry(waiter);
     return NULL;
 }
-static void start(waiter_t *waiter, uint32_t number, int32_t priority, uint32_t waiting) {
+static void start_as(void *(*body)(void *), waiter_t *waiter, uint32_t number, int32_t priority, uint32_t waiting) {
     *waiter = (waiter_t){ .priority = priority, .number = number };
-    CHECK_STATUS(pthread_create(&waiter->thread, NULL, enters, waiter), 0);
+    CHECK_STATUS(pthread_create(&waiter->thread, NULL, body, waiter), 0);
     wait_until(csk_gate_waiting(&gate) == waiting);
     /* It sleeps in the gate, and has no internal lock. */
     wait_until(csk_platform_thread_state(LOAD(&waiter->thread_id)) == CSK_THREAD_SLEEPS);
 }
 
-/* The late one is the first of those that wait. */
-static void begin(uint32_t policy, waiter_t *late) {
+static void start(waiter_t *waiter, uint32_t number, int32_t priority, uint32_t waiting) {
+    start_as(enters, waiter, number, priority, waiting);
+}
+
+static void make(uint32_t policy) {
     CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
     STORE(&is_in_handler, 0);
     STORE(&may_leave_handler, 0);
@@ -50,10 +56,17 @@ static void begin(uint32_t policy, waiter_t *late) {
     /* Not restarted: ThreadSanitizer puts handlers off until the thread calls something that it knows. */
     struct sigaction action = { .sa_handler = stays_in_handler };
     CHECK_STATUS(sigaction(SIGPROF, &action, NULL), 0);
-    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    start(late, 1, 0, 1);
+}
+static void send_into_handler(const waiter_t *late) {
     CHECK_STATUS(pthread_kill(late->thread, SIGPROF), 0);
     wait_until(LOAD(&is_in_handler));
+}
+/* The late one is the first of those that wait. */
+static void begin(uint32_t policy, waiter_t *late) {
+    make(policy);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    start(late, 1, 0, 1);
+    send_into_handler(late);
 }
 /* All others have entered before it, which enters at last. */
 static void end(waiter_t *waiters, uint32_t count) {
@@ -114,27 +127,16 @@ static void *awaits(void *argument) {
     waiter_t *waiter = argument;
     STORE(&waiter->thread_id, csk_platform_thread_id());
     CHECK_STATUS(csk_gate_lock_when(&gate, opened, NULL, 0, CSK_NEVER), 0);
-    order[LOAD(&entered)] = waiter->number;
-    ADD(&entered, 1);
-    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    note_entry(waiter);
     return NULL;
 }
 static void predicates_behind_one_that_is_late_are_asked(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
         waiter_t waiters[2];
-        CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
-        STORE(&is_in_handler, 0);
-        STORE(&may_leave_handler, 0);
-        STORE(&entered, 0);
+        make(policy);
         STORE(&is_open, 0);
-        for (uint32_t i = 0; i < 2; i++) {
-            waiters[i] = (waiter_t){ .number = i + 1 };
-            CHECK_STATUS(pthread_create(&waiters[i].thread, NULL, awaits, &waiters[i]), 0);
-            wait_until(csk_gate_waiting(&gate) == i + 1);
-            wait_until(csk_platform_thread_state(LOAD(&waiters[i].thread_id)) == CSK_THREAD_SLEEPS);
-        }
-        CHECK_STATUS(pthread_kill(waiters[0].thread, SIGPROF), 0);
-        wait_until(LOAD(&is_in_handler));
+        for (uint32_t i = 0; i < 2; i++) start_as(awaits, &waiters[i], i + 1, 0, i + 1);
+        send_into_handler(&waiters[0]);
         STORE(&is_open, 1);
         while (LOAD(&entered) == 0) {
             CHECK_STATUS(csk_gate_lock(&gate, 9), 0);

@@ -5,7 +5,7 @@
 /* Whether the waiter's lane, if it has one, lets it be granted now. A thread that was passed over is not there. */
 static bool may_be_granted(const csk_gate_waiter_t *waiter) {
     const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
-    if (lane == NULL) return csk_waiter_state(waiter) != WAITER_LOST;
+    if (lane == NULL) return !csk_gate_is_passed_over(waiter);
     return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
 }
 

@@ -49,6 +49,11 @@ static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions
     gate->oldest = conditions != NULL ? (csk_gate_waiter_t *)((uintptr_t)conditions | 1) : oldest;
 }
 
+/* Whether a thread was told to try, was late, and has not come back: see gate_aside.h. It is not in the heap. */
+static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
+    return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;
+}
+
 /* These add a waiter to the arrivals and take it out: `granted` says that it goes before all that are older. */
 void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);

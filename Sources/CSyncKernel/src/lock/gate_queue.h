@@ -103,9 +103,6 @@ static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
  * back into its place, and returns whether it was passed over. */
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns);
 bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
-    return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;
-}
 
 /* The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
