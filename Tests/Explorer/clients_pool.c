@@ -108,6 +108,30 @@ static void posts_blocking_and_waits(void) {
 }
 static void two_are_left(void) { EXPECT(csk_pool_workers() >= 2); }
 CLIENT(pool_shrinks, .setup = make_with_idle_workers, .threads = { posts_blocking_and_waits }, .check = two_are_left)
+
+/* Two workers are idle. The second of two items is posted while the first one's worker is on its way, and that worker
+ * calls the other one: the supervisor would come for it a millisecond later. */
+static void waits_for_the_next(csk_pool_item_t *item) {
+    (void)item;
+    explore_wait(&shared->flags[1], 1);
+}
+static void is_the_next(csk_pool_item_t *item) {
+    (void)item;
+    explore_set(&shared->flags[1], 1);
+}
+static void posts_to_two_idle(void) {
+    post(3, waits_for_its_flag);
+    post(4, waits_for_its_flag);
+    explore_wait(&shared->inside, 2);
+    explore_set(&shared->flags[0], 1);
+    explore_set(&shared->flags[0], 2);
+    for (int64_t end = explore_now() + 100000; explore_now() < end;) explore_pause("until both are idle");
+    post(0, waits_for_the_next);
+    post(1, is_the_next);
+    explore_wait(&shared->flags[1], 1);
+}
+CLIENT(pool_calls_the_next, .setup = make, .threads = { posts_to_two_idle }, .check = nothing_is_left,
+       .without_time = true)
 CLIENT(pool_turn_of_background, .setup = make_before_a_64th_turn, .threads = { posts_urgent_and_background },
        .check = lower_was_first)
 CLIENT(pool_turn_of_normal, .setup = make_before_a_128th_turn, .threads = { posts_all_levels },

@@ -176,7 +176,9 @@ static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *
     csk_gate_publish(gate);
 }
 
-/* Whether a leaver of the two-word form who goes by this summary calls nobody. */
+/* Whether a leaver of the two-word form who goes by this summary calls nobody. Never in one word: a leaver sees each
+ * change there, and the closing function may free the gate as soon as the queue lock is dropped. Whoever has taken a
+ * waiter out must not touch that gate again. */
 static bool calls_nobody(uint64_t summary) {
     return !(summary & GATE_ONE_WORD) && csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY;
 }
@@ -196,13 +198,7 @@ static uint32_t *lock_queue(void *object) {
     csk_gate_lock_queue(gate);
     return &gate->queue_lock;
 }
-/* In one word nobody relies on the designation without seeing it end. There the closing function may free the gate as
- * soon as the queue lock is dropped: whoever has taken a waiter out must not touch the gate again. */
-static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
-    bool was_designated = csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY;
-    take(object, waiter, false);
-    return was_designated && !csk_gate_is_one_word(object);
-}
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
 static void look_again(void *object) { csk_gate_look_again(object); }
 

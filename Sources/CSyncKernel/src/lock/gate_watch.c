@@ -47,12 +47,14 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
                            0);
 }
 
-/* For a waiter that stands behind one that was told to try and is late (gate_aside.h). */
-static void look_for_late(csk_gate_t *gate) {
+/* For a waiter that stands behind one that was told to try and is late (gate_aside.h). A waiter that was told meanwhile
+ * comes itself. */
+static void look_for_late(csk_gate_t *gate, const csk_gate_waiter_t *self) {
     csk_effects_t effects = { 0 };
     int64_t now_ns = csk_platform_now();
     csk_gate_lock_queue(gate);
-    bool look_again = csk_gate_pass_over(gate, now_ns) && csk_gate_settle(gate, &effects);
+    bool waits = csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
+    bool look_again = waits && csk_gate_pass_over(gate, now_ns) && csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
@@ -62,7 +64,7 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
     bool look;
     int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
     if (!look) return status;
-    look_for_late(gate);
+    look_for_late(gate, self);
     int64_t now_ns = csk_platform_now(), ended_ns = watch->since_ns + CSK_WATCH_ENDED_NS;
     if (now_ns < ended_ns) {
         csk_watch_later(watch);

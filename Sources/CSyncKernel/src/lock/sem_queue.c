@@ -56,10 +56,7 @@ static uint32_t *lock_queue(void *object) {
     csk_sem_lock_queue(sem);
     return &sem->queue_lock;
 }
-static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
-    take_out(object, waiter);
-    return false;
-}
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take_out(object, waiter); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_sem_settle(object, effects);
     return false;

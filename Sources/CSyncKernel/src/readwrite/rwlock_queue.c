@@ -115,10 +115,7 @@ static uint32_t *lock_queue(void *object) {
     csk_rwlock_lock_queue(lock);
     return &lock->queue_lock;
 }
-static bool remove_waiter(void *object, csk_gate_waiter_t *waiter) {
-    csk_rwlock_remove(object, waiter);
-    return false;
-}
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { csk_rwlock_remove(object, waiter); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_rwlock_settle(object, RELEASE_NOTHING, effects);
     return false;

@@ -219,8 +219,8 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waite
     uint32_t *queue_lock = kind->queue->lock(object);
     bool granted = csk_waiter_state(self) == WAITER_GRANTED, look_again = false;
     if (!granted) {
-        bool was_relied_on = kind->queue->remove(object, self);
-        look_again = kind->queue->settle(object, &effects) || was_relied_on;
+        kind->queue->remove(object, self);
+        look_again = kind->queue->settle(object, &effects);
     }
     csk_queue_unlock(queue_lock);
     csk_effects_perform_waiting(&effects);

@@ -158,9 +158,8 @@ void csk_effects_perform_waiting(csk_effects_t *effects);
 typedef struct csk_queue_kind {
     /* Takes the queue lock, and returns it. In a child of fork it makes the object anew before that. */
     uint32_t *(*lock)(void *object);
-    /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. Returns whether
-     * the caller must look again, since leavers may have relied on the designation. */
-    bool (*remove)(void *object, csk_gate_waiter_t *waiter);
+    /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. */
+    void (*remove)(void *object, csk_gate_waiter_t *waiter);
     /* Called under the queue lock. Publishes the queue, and sees to it that somebody comes for a free object. Returns
      * whether the caller must look again. */
     bool (*settle)(void *object, csk_effects_t *effects);
