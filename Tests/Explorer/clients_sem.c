@@ -116,6 +116,68 @@ static void fronts_and_last(void) {
 CLIENT(sem_places, .setup = make_empty, .threads = { fronts_and_last }, .check = is_conserved,
        .invariant = is_published, .preemptions = 1)
 
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+static void make_limited(void) {
+    csk_sem_attr_t attr = { .bypass_limit = 1 };
+    make(0, 0);
+    EXPECT_EQUAL(csk_sem_init_attr(sem, 0, &attr), 0);
+}
+/* Two of a higher rank come behind a low one, and only the first of them goes before it. */
+static void gives_when_two_wait(void) {
+    await_waiting(2);
+    signal_some(1);
+}
+static void goes_first(void) {
+    await_waiting(1);
+    wait_for(HIGH, 1);
+    shared->order[shared->served++] = 3;
+    await_waiting(2);
+    give_back(1);
+}
+static void comes_when_one_has_passed(void) {
+    explore_wait(&shared->served, 1);
+    notes_its_turn(4, HIGH, 1);
+}
+static void is_low(void) { notes_its_turn(1, 0, 1); }
+static void low_was_second(void) {
+    static const int order[] = { 3, 1, 4 };
+    for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], order[i]);
+    is_conserved();
+}
+CLIENT(sem_bypass_limit, .setup = make_limited,
+       .threads = { gives_when_two_wait, is_low, goes_first, comes_when_one_has_passed }, .check = low_was_second,
+       .invariant = is_published, .preemptions = 1)
+
+/* Who need not wait passes a large request once. */
+static void passes_once(void) {
+    csk_sem_attr_t attr = { .bypass_limit = 1 };
+    EXPECT_EQUAL(csk_sem_init_attr(sem, 1, &attr), 0);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, note, NULL), 0);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
+    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
+    signal_some(1);
+}
+CLIENT(sem_passed_once, .setup = make_one, .threads = { passes_once }, .check = is_conserved, .invariant = is_published,
+       .preemptions = 1)
+
+/* One may wait. Of three that come, those are refused that find another one there. */
+static void make_with_room_for_one(void) {
+    csk_sem_attr_t attr = { .waiters_limit = 1 };
+    make(0, 0);
+    EXPECT_EQUAL(csk_sem_init_attr(sem, 0, &attr), 0);
+}
+static void may_be_refused(void) {
+    int status = csk_sem_wait(sem, 0, 1);
+    if (status == EUSERS) return;
+    EXPECT_EQUAL(status, 0);
+    shared->taken++;
+    give_back(1);
+}
+CLIENT(sem_waiters_limit, .setup = make_with_room_for_one, .threads = { may_be_refused, may_be_refused, may_be_refused, gives },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void takes_timed(void) { wait_until_20_us(0, 1); }

@@ -23,6 +23,7 @@ RECORD = os.path.join(HERE, "mutants_caught.txt")
 GATE, ASIDE, LEAVE, QUEUE = "src/lock/gate.c", "src/lock/gate_aside.c", "src/lock/gate_leave.c", "src/lock/gate_queue.c"
 GATE_WATCH, GATE_POLICY = "src/lock/gate_watch.c", "src/lock/gate_policy.h"
 ASYNC, LANE = "src/lock/gate_async.c", "src/lock/gate_lane.c"
+ARRIVALS = "src/base/arrivals.c"
 ORDER, POLICY, WORDS = "src/lock/gate_order.c", "src/lock/gate_policy.c", "src/lock/gate_words.c"
 TIMER = "src/wait/timer.c"
 # What is the gate's, the semaphore's and the read-write lock's; a name of each stands for one place.
@@ -188,9 +189,13 @@ MUTANTS = [
     ("effects without the wake", WAIT, "    if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);\n", ""),
     ("newcomer of lower rank may pass", POLICY, "    return newcomer->rank > next->node.rank ||",
      "    return true || newcomer->rank > next->node.rank ||"),
-    ("passes are not counted", ORDER, "        gate->oldest_bypassed += granted ? 1 : 0;\n", ""),
-    ("counts of passes do not move on", ORDER,
-     "        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);\n", ""),
+    ("passes are not counted", ARRIVALS, "        *oldest_passed += served ? 1 : 0;\n", "", "arrivals"),
+    ("counts of passes do not move on", ARRIVALS,
+     "        arrival->older->passed += arrival->passed + (served ? 1 : 0);\n", "", "arrivals"),
+    ("the semaphore's limit is not looked at", SEM_WORD, "    return CSK_UNLIKELY(overdue != NULL) ?",
+     "    return 0 && CSK_UNLIKELY(overdue != NULL) ?", "sem_queue"),
+    ("the semaphore counts no pass", SEM_QUEUE, "    take_out(sem, waiter, true);", "    take_out(sem, waiter, false);"),
+    ("as many wait at the semaphore as come", SEM_QUEUE, "    if (CSK_UNLIKELY(is_full(sem))) {", "    if (0 && is_full(sem)) {"),
     ("the bypass limit is not looked at", POLICY, "    return overdue != NULL ? overdue : top;", "    return top;"),
     ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||",
      "gate->policy != CSK_GATE_FAST ||"),
@@ -388,8 +393,8 @@ MUTANTS = [
      "        return waiter;\n"),
     ("the limit chooses out of a granted lane", ORDER, "    return !lane->granted && (lane->front == waiter ||",
      "    return (lane->front == waiter ||"),
-    ("the limit looks at the oldest only", ORDER, "        passed -= waiter->bypassed;\n", "        passed = 0;\n"),
-    ("the walk forgets how often each was passed", ORDER, "        passed -= waiter->bypassed;\n", ""),
+    ("the limit looks at the oldest only", ORDER, "        passed -= waiter->arrival.passed;\n", "        passed = 0;\n"),
+    ("the walk forgets how often each was passed", ORDER, "        passed -= waiter->arrival.passed;\n", ""),
     ("the closer is passed too often", ORDER, "        if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;\n", ""),
     ("due is never over", TRAMPOLINE, "    csk_store(&waiter->due, 0, CSK_RELEASE);\n", ""),
     ("functions nest", TRAMPOLINE, "    if (ready.depth > 1) {\n        ready.depth--;\n        return;\n    }\n", ""),
@@ -1596,13 +1601,16 @@ MUTANTS = [
      "    else (*list)->next_ready = waiter;"),
     ("front places of the semaphore count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
      "    return ticket;", "sem_queue"),
-    ("who tries passes a large request", SEM, "(first != NULL && rank <= first->node.rank) || ", ""),
-    ("who tries passes its own rank", SEM, "rank <= first->node.rank", "rank < first->node.rank"),
-    ("who passes takes more than there is", SEM, " || csk_sem_free_in(found) < permits) return false;",
-     ") return false;"),
-    ("who passes takes nothing", SEM,
-     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_sem_note",
-     "    csk_sem_note"),
+    ("who tries passes a large request", SEM_QUEUE, "(first != NULL && rank <= first->node.rank) || ", ""),
+    ("who tries passes its own rank", SEM_QUEUE, "rank <= first->node.rank", "rank < first->node.rank"),
+    ("who passes takes more than there is", SEM_QUEUE,
+     "    if (csk_sem_free_in(found) < permits) return false;\n", ""),
+    ("who passes takes nothing", SEM_QUEUE,
+     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_arrivals_pass",
+     "    csk_arrivals_pass"),
+    ("who passes at the semaphore is not counted", SEM_QUEUE, "    csk_arrivals_pass(&sem->arrivals);\n", ""),
+    ("who need not wait passes one that was overtaken too often", SEM_QUEUE,
+     " || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;", ") return false;"),
     ("who tries passes nobody", SEM, "        if (busy) return passed ? 0 : EBUSY;", "        if (busy) return EBUSY;"),
     # Memory that goes with the last wait.
     ("a signal adds under the lock where nobody waits", SEM,
@@ -1618,8 +1626,8 @@ MUTANTS = [
      "    csk_effects_perform(&effects);\n    csk_queue_unlock(&sem->queue_lock);"),
     # Who has the permit.
     ("the flag of a semaphore that notes its holder goes", SEM_WORD,
-     "csk_sem_first(sem) != NULL || csk_sem_notes(sem) == SEM_NOTES", "csk_sem_first(sem) != NULL", "sem", "sem_queue"),
-    ("who passes is not noted", SEM, "    csk_sem_note(sem, party);\n", "    (void)party;\n"),
+     "sem->waiters.root != NULL || csk_sem_notes(sem) == SEM_NOTES", "sem->waiters.root != NULL", "sem", "sem_queue"),
+    ("who passes is not noted", SEM_QUEUE, "    csk_sem_note(sem, party);\n", "    (void)party;\n"),
     ("who is served is not noted", SEM_QUEUE, "    csk_sem_note(sem, waiter->task);", ""),
     ("who gives the permit back stays its holder", SEM, "            csk_sem_note(sem, 0);\n", ""),
     ("another gives the permit back", SEM_NOTE, "(holder == 0 || holder == party)", "(holder | party) != 0"),
@@ -1660,7 +1668,8 @@ MUTANTS = [
     ("the child keeps the semaphore's flag", SEM_QUEUE,
      "    if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);\n", ""),
     ("the child keeps the semaphore's queue", SEM_QUEUE, "    sem->waiters.root = NULL;\n", ""),
-    ("the child counts the semaphore's waiters", SEM_QUEUE, "    sem->waiting = 0;\n", ""),
+    ("the child counts the semaphore's waiters", SEM_QUEUE, "sem->arrivals.oldest_passed = sem->waiting = 0;",
+     "sem->arrivals.oldest_passed = 0;"),
     # The checker of lock order, and the watchdog.
     ("a class is ready before it has a text", CHECKER,
      "    for (size_t i = 0; i < sizeof class->text / sizeof class->text[0]; i++) {\n        uint64_t word;\n",

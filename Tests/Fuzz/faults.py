@@ -164,7 +164,7 @@ FAULTS = [
     ("sem", "a size beyond the most is taken", SEM, "return permits > csk_sem_most(sem) ? EINVAL : change_permits",
      "return change_permits"),
     ("sem", "a semaphore forgets its size", SEM, "(change.resizes ? SEM_IN_ALL : 0)", "0"),
-    ("sem", "who tries passes its own rank at a semaphore", SEM, "rank <= first->node.rank",
+    ("sem", "who tries passes its own rank at a semaphore", SEM_QUEUE, "rank <= first->node.rank",
      "rank < first->node.rank"),
     ("sem", "a wait for more than a semaphore can have waits", "src/lock/sem_queue.h",
      " && permits <= csk_sem_most(sem);", ";"),

@@ -16,11 +16,12 @@ public import CSyncKernel
 /// ```
 ///
 /// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
-/// one that was cancelled before. Once it is inside nothing ends the section but its own code.
+/// one that was cancelled before. A task that is escalated while it waits at its own priority moves up. Once it is inside nothing ends the section but its own code.
 ///
 /// The section runs where its caller runs: on the caller's actor if there is one. A mutex that nobody holds costs two
 /// locked instructions, no allocation and no change of the executor. A task that has to wait costs one allocation, and
-/// is resumed when the mutex is its own: nobody of the same or a lower priority overtakes it. Waiting is O(log n)
+/// is resumed when the mutex is its own: nobody of the same or a lower priority overtakes it, and those of a higher one
+/// only as often as `bypassLimit` allows. Waiting is O(log n)
 /// amortized with n waiters. The value lives in the mutex, which is one allocation.
 ///
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
@@ -28,43 +29,52 @@ public import CSyncKernel
 public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     @exclusivity(unchecked) private var held: csk_held_sem_t
     @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
-    private let waiters: WaitersLimit
     @usableFromInline @exclusivity(unchecked) var value: Value
 
     /// Protects `value`, which is sent in. It makes one allocation and never blocks. Its place is its ``name``.
     ///
-    /// At most `waitersLimit` tasks may wait, which is at least 1, or the program stops with a message. A further one
-    /// gets `.full` at once. Nil is no limit.
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next. 0 means strict
+    ///     priority. Nil means strict priority for those whose calls name a priority, and 64 for the others.
+    ///   - waitersLimit: how many tasks may wait, at least 1, or the program stops with a message. A further one gets
+    ///     `.full` at once. Nil: any number.
+    ///   - fileID: where the mutex is made, which is its ``name``.
+    ///   - line: the line there.
     public convenience init(
-        _ value: consuming sending Value, waitersLimit: Int? = nil, fileID: StaticString = #fileID, line: UInt = #line
+        _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, waitersLimit, at: .at(fileID, line))
+        unsafe self.init(value, bypassLimit, waitersLimit, at: .at(fileID, line))
     }
 
     /// The same with a ``name``, which is copied. Nil stands for the place.
     public convenience init(
-        _ value: consuming sending Value, waitersLimit: Int? = nil, name: String?, fileID: StaticString = #fileID,
-        line: UInt = #line
+        _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String?,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, waitersLimit, at: .named(name, fileID, line))
+        unsafe self.init(value, bypassLimit, waitersLimit, at: .named(name, fileID, line))
     }
 
     /// The same without a place, for a reference to the initializer: `values.map(AsyncMutex.init)`.
     @_disfavoredOverload
     public convenience init(_ value: consuming Value) where Value: Sendable {
-        unsafe self.init(value, nil, at: .unknown)
+        unsafe self.init(value, nil, nil, at: .unknown)
     }
 
-    private init(_ value: consuming sending Value, _ waitersLimit: Int?, at place: csk_place_t) {
-        guard let waiters = WaitersLimit(waitersLimit) else {
+    private init(
+        _ value: consuming sending Value, _ bypassLimit: UInt32?, _ waitersLimit: Int?, at place: csk_place_t
+    ) {
+        guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
             fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
-        self.waiters = waiters
+        let attributes = csk_sem_attr_t(
+            most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters)
         unsafe held = csk_held_sem_t()
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)
         unsafe self.value = value
-        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, most: 1, place)
+        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, attributes, place)
         unsafe csk_held_sem_begin(memory)
     }
 
@@ -128,15 +138,8 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
         }
-        let priority = RequestPriority.ofTask(naming: priority), deadline = limit.deadline()
-        if !waiters.enter(deadline) {
-            // Who need not wait is not too many.
-            if unsafe withSemaphore({ unsafe csk_sem_trywait($0, priority.rawValue, 1) }) == 0 { return }
-            throw .full
-        }
-        defer { waiters.leave(deadline) }
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, rank: CommandRank.of(priority), deadline: deadline)
+            1, at: address, of: self, naming: priority, deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 

@@ -4,6 +4,8 @@ import CSyncKernel
 @safe
 struct HeapPlace {
     var node = unsafe csk_heap_node_t()
+    /// Used where a bypass limit holds.
+    var arrival = unsafe csk_arrival_t()
     /// Nil while the object stands in no heap.
     @safe var owner: Unmanaged<AnyObject>?
 }
@@ -27,9 +29,13 @@ struct ResourceHeap<Member: HeapMember> {
     var first: Member? {
         mutating get {
             guard let node = unsafe csk_heap_top(&heap) else { return nil }
-            let place = unsafe Layout.whole(of: node, at: \HeapPlace.node)
-            return unsafe unsafeDowncast(place.pointee.owner.unsafelyUnwrapped.takeUnretainedValue(), to: Member.self)
+            return unsafe member(at: Layout.whole(of: node, at: \HeapPlace.node))
         }
+    }
+
+    /// The object whose place that is. It must be in here.
+    func member(at place: UnsafeMutablePointer<HeapPlace>) -> Member {
+        unsafe unsafeDowncast(place.pointee.owner.unsafelyUnwrapped.takeUnretainedValue(), to: Member.self)
     }
 
     mutating func insert(_ member: Member, rank: Int64, ticket: Int64 = 0) {

@@ -5,6 +5,8 @@ struct ResourceLimits {
     var reserved = 0
     /// How many calls of the factory may run at once.
     var makings = Int.max
+    /// How often a request may be overtaken: ``BypassLimit``.
+    var bypassLimit: UInt32?
     /// How many requests may wait.
     var waiters = Int.max
     /// Whether an idle resource is checked before its use.

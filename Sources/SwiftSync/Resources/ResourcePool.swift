@@ -57,6 +57,9 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///     closed for being idle. After a factory that failed they are tried again after a pause, of 100 ms to 30 s.
     ///   - reserved: how many only a high priority may use, less than `maximum`.
     ///   - priority: from which priority on those may be used.
+    ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next, if it may have what
+    ///     there is. 0 means strict priority. Nil means strict priority for those whose calls name a priority, and 64
+    ///     for the others.
     ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
     ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
     ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. A call stands for one request
@@ -82,7 +85,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - make: makes a resource. It is called when one is needed and there is a place, by several tasks at once too.
     public init(
         maximum: Int, minimum: Int = 0, reserved: Int = 0, reservedFor priority: CommandPriority = .high,
-        makingLimit: Int? = 16, waitersLimit: Int? = nil, idleTimeout: Duration? = nil,
+        bypassLimit: UInt32? = nil, makingLimit: Int? = 16, waitersLimit: Int? = nil, idleTimeout: Duration? = nil,
         maximumLifetime: Duration? = nil, makeTimeout: Duration? = .seconds(30), name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line,
         afterError: @escaping AfterError = { _ in .discard },
@@ -110,7 +113,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         }
         let limits = ResourceLimits(
             maximum: maximum, minimum: minimum, reserved: reserved, makings: makingLimit ?? .max,
-            waiters: waitersLimit ?? .max, checks: check != nil, idleTimeout: Self.nanoseconds(idleTimeout),
+            bypassLimit: bypassLimit, waiters: waitersLimit ?? .max, checks: check != nil, idleTimeout: Self.nanoseconds(idleTimeout),
             preparationTimeout: Self.nanoseconds(makeTimeout))
         core = ResourcePoolCore(
             PriorityMutex(ResourcePoolState(limits), name: name, fileID: fileID, line: line), reservedFor: priority,

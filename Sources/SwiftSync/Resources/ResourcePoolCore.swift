@@ -36,9 +36,10 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     // MARK: - Using
 
     private func request(_ priority: CommandPriority?, _ file: StaticString, _ line: UInt) -> ResourceRequest {
-        let priority = RequestPriority.ofTask(naming: priority)
+        let isNamed = priority != nil, priority = RequestPriority.ofTask(naming: priority)
         return ResourceRequest(
-            rank: CommandRank.of(priority), mayUseReserve: priority >= reservedFor, file: file, line: line)
+            rank: RequestPriority.rank(priority, isNamed: isNamed), mayUseReserve: priority >= reservedFor, file: file,
+            line: line)
     }
 
     /// Begins the use of a resource that is there. It returns nil where that takes more.
@@ -64,10 +65,26 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
         let wait = ResourceWait(request)
         if let turn = step({ $0.enter(wait, &$1, at: csk_now()) }) { return try turn.get() }
-        let status = await wait.wait(until: deadline, at: self)
+        let status = await self.wait(wait, until: deadline, atItsOwn: priority == nil)
         if status == 0 { return try wait.turn!.get() }
         state.withLock { $0.leave(wait) }
         throw ResourcePoolError(status: status)
+    }
+
+    /// Waits for what the pool was asked for. At the task's own priority an escalation raises the wait.
+    private func wait(_ wait: ResourceWait, until deadline: Int64, atItsOwn isItsOwn: Bool) async -> Int32 {
+        if !isItsOwn || RequestPriority.ofRequest != nil { return await wait.wait(until: deadline, at: self) }
+        return await withTaskPriorityEscalationHandler {
+            // One that came since the request was made has found no handler.
+            raise(wait, to: Task.currentPriority)
+            return await wait.wait(until: deadline, at: self)
+        } onPriorityEscalated: { _, priority in
+            raise(wait, to: priority)
+        }
+    }
+
+    private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
+        if priority > wait.priority { state.withLock { $0.raise(wait, to: CommandRank.of(CommandPriority(priority))) } }
     }
 
     /// Ends a use.

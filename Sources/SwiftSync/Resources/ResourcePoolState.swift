@@ -50,7 +50,7 @@ struct ResourcePoolState {
     private var idle = IdleResources()
     /// Those of `members` that may get too old, the oldest first. One that did while it was used is not in here.
     private var lifetimes = ResourceHeap<PooledResource>()
-    private var queue = ResourceQueue()
+    private var queue: ResourceQueue
     private var preparations = ResourcePreparations()
     /// How many factories' calls are late, and how many resources of such are being closed.
     private var late = 0
@@ -63,7 +63,10 @@ struct ResourcePoolState {
     private var alarms = ResourceAlarms()
     private var pause = ResourcePause()
 
-    init(_ limits: ResourceLimits) { self.limits = limits }
+    init(_ limits: ResourceLimits) {
+        self.limits = limits
+        queue = ResourceQueue(bypassLimit: limits.bypassLimit)
+    }
 
     var count: Int { members.count + preparations.makingCount }
     var idleCount: Int { idle.count }
@@ -77,6 +80,7 @@ struct ResourcePoolState {
         let now = csk_now()
         if newest.expires <= now { return nil }
         idle.remove(newest)
+        queue.countPass()
         begin(newest, request, at: now)
         return newest
     }
@@ -85,6 +89,7 @@ struct ResourcePoolState {
     mutating func attempt(_ request: ResourceRequest, _ effects: inout Effects, at now: Int64) -> Turn? {
         if isShutDown { return .failure(ResourcePoolError.shutDown) }
         guard !limits.checks, mayHaveOne(request), let resource = popIdle(&effects, at: now) else { return nil }
+        queue.countPass()
         begin(resource, request, at: now)
         return .success(resource)
     }
@@ -102,16 +107,28 @@ struct ResourcePoolState {
     }
 
     /// A task waits no longer. It could not have gone on, so nobody else can either.
-    mutating func leave(_ wait: ResourceWait) { queue.remove(wait) }
+    mutating func leave(_ wait: ResourceWait) { queue.remove(wait, isServed: false) }
+
+    /// A task that waits was escalated. Those who wait can't go on, in whatever order: so nobody is served by that.
+    mutating func raise(_ wait: ResourceWait, to rank: Int64) { queue.raise(wait, to: rank) }
 
     private func isCommon(_ request: ResourceRequest) -> Bool { limits.reserved > 0 && !request.mayUseReserve }
     private func mayHaveOne(_ request: ResourceRequest) -> Bool { !isCommon(request) || common < limits.common }
 
     // MARK: - Giving
 
+    /// Who gets what comes next: whoever was overtaken too often, if it can have one, or else the first in order.
+    private var next: ResourceWait? {
+        mutating get {
+            if let overdue = queue.overdue, mayHaveOne(overdue.request) { return overdue }
+            guard let first = queue.first, mayHaveOne(first.request) else { return nil }
+            return first
+        }
+    }
+
     /// Gives a resource to the first in order, if it can have one.
     private mutating func give(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) -> Bool {
-        while let first = queue.first, mayHaveOne(first.request) {
+        while let first = next {
             // One that gave up meanwhile gets nothing.
             if !resolve(first, .success(resource), &effects) { continue }
             begin(resource, first.request, at: now)
@@ -122,9 +139,9 @@ struct ResourcePoolState {
 
     /// Takes a wait out of the queue with what becomes of it. It returns false if the wait was over.
     private mutating func resolve(_ wait: ResourceWait, _ turn: Turn, _ effects: inout Effects) -> Bool {
-        queue.remove(wait)
         wait.turn = turn
         let claim = wait.claim(0)
+        queue.remove(wait, isServed: claim != .lost)
         if claim == .mustResume { effects.steps.append(.resume(wait)) }
         return claim != .lost
     }
@@ -139,8 +156,7 @@ struct ResourcePoolState {
 
     /// Gives what is idle to those who can have it now, where nothing is checked.
     private mutating func serve(_ effects: inout Effects, at now: Int64) {
-        while !limits.checks, let first = queue.first, mayHaveOne(first.request),
-            let resource = popIdle(&effects, at: now)
+        while !limits.checks, next != nil, let resource = popIdle(&effects, at: now)
         {
             if !give(resource, &effects, at: now) { idle.append(resource) }
         }

@@ -22,7 +22,7 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
 
     override func describe(_ told: inout csk_task_wait_t) {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_RESOURCE)
-        unsafe told.rank = request.rank
+        unsafe told.rank = heapPlace.pointee.node.rank
         unsafe told.ticket = heapPlace.pointee.node.ticket
         unsafe told.is_not_counted = isForPreparation ? 1 : 0
     }
@@ -33,28 +33,58 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
 /// Those who wait at a pool: by priority, and within one priority by arrival. The pool's lock guards it.
 ///
 /// A task that waits keeps its wait, and does not go on as long as it is in here.
+@safe
 struct ResourceQueue {
     private var heap = ResourceHeap<ResourceWait>()
     private var nextTicket: Int64 = 0
+    private var arrivals = unsafe csk_arrivals_t()
     /// How many of them may only have what is not reserved.
     private(set) var commonCount = 0
 
     var count: Int { heap.count }
 
+    init(bypassLimit: UInt32?) { unsafe arrivals.limit = BypassLimit.ofKernel(bypassLimit) }
+
     /// The first in order.
     var first: ResourceWait? { mutating get { heap.first } }
+
+    /// The one that was overtaken too often, if there is one.
+    var overdue: ResourceWait? {
+        mutating get {
+            guard let arrival = unsafe csk_arrivals_overdue(&arrivals) else { return nil }
+            let place = unsafe Layout.whole(of: arrival, at: \HeapPlace.arrival)
+            return unsafe heap.member(at: place)
+        }
+    }
 
     mutating func append(_ wait: ResourceWait, isCommon: Bool) {
         wait.isCommon = isCommon
         if isCommon { commonCount += 1 }
-        heap.insert(wait, rank: wait.request.rank, ticket: nextTicket)
+        let rank = wait.request.rank
+        heap.insert(wait, rank: csk_rank_in_order(rank), ticket: nextTicket)
+        unsafe csk_arrivals_add(
+            &arrivals, wait.heapPlace.pointer(to: \.arrival)!, csk_rank_is_unnamed(rank))
         nextTicket += 1
     }
 
     /// It does nothing for one that is not in here.
-    mutating func remove(_ wait: ResourceWait) {
-        if heap.remove(wait), wait.isCommon { commonCount -= 1 }
+    ///
+    /// - Parameter isServed: whether the wait goes before all that are older.
+    mutating func remove(_ wait: ResourceWait, isServed: Bool) {
+        if !heap.remove(wait) { return }
+        unsafe csk_arrivals_remove(&arrivals, wait.heapPlace.pointer(to: \.arrival)!, isServed)
+        if wait.isCommon { commonCount -= 1 }
     }
+
+    /// Moves one up that waits with a lower rank. It does nothing for one that is not in here.
+    mutating func raise(_ wait: ResourceWait, to rank: Int64) {
+        let node = unsafe wait.heapPlace.pointee.node
+        if unsafe rank <= node.rank || !heap.remove(wait) { return }
+        unsafe heap.insert(wait, rank: rank, ticket: node.ticket)
+    }
+
+    /// One who did not wait got something before them all.
+    mutating func countPass() { unsafe csk_arrivals_pass(&arrivals) }
 }
 
 /// A shutdown that waits until nothing is left.

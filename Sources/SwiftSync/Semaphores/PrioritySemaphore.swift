@@ -14,10 +14,12 @@ public import CSyncKernel
 /// ```
 ///
 /// `wait` and `withPermit` suspend a task; `blockingWait` and `blockingWithPermit` block a thread. A task that is
-/// cancelled while it waits leaves the queue, and gets `.cancelled`.
+/// cancelled while it waits leaves the queue, and gets `.cancelled`. One that is escalated moves up, if it waits at its
+/// own priority.
 ///
 /// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
-/// many small requests can't starve a large one. Who comes with a higher priority passes it.
+/// many small requests can't starve a large one. Who comes with a higher priority passes it, as often as `bypassLimit`
+/// allows.
 ///
 /// Permits have no owner: any thread or task may signal. (With a `value` of 1, ``DeadlockWatch`` and ``SyncInspector``
 /// take whoever has the permit for its holder, until another signals.) A call that meets nobody else costs one locked
@@ -30,39 +32,49 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Makes a semaphore with `value` free permits. It makes one allocation and never blocks.
     ///
-    /// Numbers that are negative or exceed `Int32.max`, a `most` of zero, or a `value` of more than `most` stop the
-    /// program with a message.
+    /// Numbers that are negative or exceed `Int32.max`, a `most` of zero, a `value` of more than `most`, or a
+    /// `waitersLimit` below 1 stop the program with a message.
     ///
     /// - Parameters:
     ///   - value: how many permits are free at first.
     ///   - most: how many permits may be free at once. A signal beyond that fails with `.overflow`, and a wait for more
     ///     with `.invalidPermits`.
+    ///   - bypassLimit: whoever waits and was overtaken by this many later arrivals goes next. 0 means strict priority.
+    ///     Nil means strict priority for those whose calls name a priority, and 64 for the others: at the priority of
+    ///     their task, which they did not choose, they don't wait for ever behind a stream of others.
+    ///   - waitersLimit: how many may wait. A further one gets `.full` at once. Nil: any number.
     ///   - fileID: where the semaphore is made, which is its ``name``.
     ///   - line: the line there.
-    @inlinable
     public init(
-        value: Int, most: Int = Int(Int32.max), fileID: StaticString = #fileID, line: UInt = #line
+        value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, most, .at(fileID, line))
+        unsafe self.init(value, most, bypassLimit, waitersLimit, .at(fileID, line))
     }
 
     /// The same with a ``name``, which is copied. Nil stands for the place.
     public init(
-        value: Int, most: Int = Int(Int32.max), name: String?, fileID: StaticString = #fileID, line: UInt = #line
+        value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String?,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, most, .named(name, fileID, line))
+        unsafe self.init(value, most, bypassLimit, waitersLimit, .named(name, fileID, line))
     }
 
     /// The same without a place, for a reference to the initializer: `counts.map(PrioritySemaphore.init(value:))`.
     @_disfavoredOverload
     public init(value: Int) {
-        unsafe self.init(value, Int(Int32.max), .unknown)
+        unsafe self.init(value, Int(Int32.max), nil, nil, .unknown)
     }
 
-    @usableFromInline
-    init(_ value: Int, _ most: Int, _ place: csk_place_t) {
+    private init(_ value: Int, _ most: Int, _ bypassLimit: UInt32?, _ waitersLimit: Int?, _ place: csk_place_t) {
+        guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
+            fatalError("PrioritySemaphore: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
+        }
         guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
-            let box = unsafe SemaphoreBox.make(permits, most: bound, place)
+            let box = unsafe SemaphoreBox.make(
+                permits,
+                csk_sem_attr_t(
+                    most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters), place)
         else {
             fatalError(
                 "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")
@@ -79,8 +91,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Takes `permits`, and blocks the thread while too few are free.
     ///
     /// A nil `priority` is that of `withPriority`, or the normal one. A timeout of zero or less tries once. Without a
-    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut` or
-    /// `.invalidPermits`, and has taken nothing then.
+    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut`, `.full`
+    /// or `.invalidPermits`, and has taken nothing then.
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func blockingWait(
@@ -103,8 +115,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Takes `permits`, and suspends the task while too few are free.
     ///
     /// A nil `priority` is that of `withPriority`, or of the task. A timeout of zero or less tries once. It throws
-    /// `.timedOut`, `.cancelled`, `.invalidPermits`, or `.outOfResources` where the system gives no timer, and has
-    /// taken nothing then. A task that is cancelled already gets `.cancelled`.
+    /// `.timedOut`, `.cancelled`, `.full`, `.invalidPermits`, or `.outOfResources` where the system gives no timer, and
+    /// has taken nothing then. A task that is cancelled already gets `.cancelled`.
     @inlinable
     public func wait(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never
@@ -131,7 +143,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     func waitSlowly(
         _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
     ) throws(PrioritySemaphoreError) {
-        let permits = try Self.checked(permits), rank = CommandRank.of(RequestPriority.ofThread(naming: priority))
+        let permits = try Self.checked(permits), rank = RequestPriority.rankOfThread(naming: priority)
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_wait_ranked($0, rank, permits, limit.deadline()) })
     }
 
@@ -140,9 +152,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
         _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
-        let rank = CommandRank.of(RequestPriority.ofTask(naming: priority))
         let status = await unsafe SemaphoreWait.acquire(
-            permits, at: box.semaphore, of: box, rank: rank, deadline: limit.deadline())
+            permits, at: box.semaphore, of: box, naming: priority, deadline: limit.deadline())
         try Self.check(status)
     }
 

@@ -4,6 +4,8 @@ public enum PrioritySemaphoreError: SyncError, Hashable, CaseIterable {
     case timedOut
     /// The task was cancelled first.
     case cancelled
+    /// As many waited as may.
+    case full
     /// More permits would be free than the semaphore may have.
     case overflow
     /// The number of permits is zero or negative, or more than there can ever be.
@@ -16,6 +18,7 @@ public enum PrioritySemaphoreError: SyncError, Hashable, CaseIterable {
         switch self {
         case .timedOut: .timedOut
         case .cancelled: .cancelled
+        case .full: .full
         case .overflow: .overflow
         case .invalidPermits: .other
         case .outOfResources: .outOfResources

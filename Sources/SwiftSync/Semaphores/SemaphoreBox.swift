@@ -22,12 +22,12 @@ final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
     var name: String { unsafe withSemaphore { unsafe place.name(of: $0) } }
 
     /// It returns nil where the numbers are out of their bounds.
-    static func make(_ permits: UInt32, most: UInt32, _ place: csk_place_t) -> SemaphoreBox? {
+    static func make(_ permits: UInt32, _ attributes: csk_sem_attr_t, _ place: csk_place_t) -> SemaphoreBox? {
         let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_held_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
         return unsafe box.withUnsafeMutablePointerToHeader { held in
             let placed = unsafe Layout.first(of: held, as: csk_placed_sem_t.self)
-            guard unsafe csk_placed_sem_t.prepare(placed, permits, most: most, place) else { return nil }
+            guard unsafe csk_placed_sem_t.prepare(placed, permits, attributes, place) else { return nil }
             unsafe csk_held_sem_begin_noting(held)
             return box
         }
@@ -42,10 +42,12 @@ extension csk_placed_sem_t {
     /// Prepares a semaphore in its place in memory, before it is shared. It returns false where the numbers are out of
     /// their bounds. The place, and with it a name, is the semaphore's in any case.
     static func prepare(
-        _ placed: UnsafeMutablePointer<csk_placed_sem_t>, _ permits: UInt32, most: UInt32, _ place: csk_place_t
+        _ placed: UnsafeMutablePointer<csk_placed_sem_t>, _ permits: UInt32, _ attributes: csk_sem_attr_t,
+        _ place: csk_place_t
     ) -> Bool {
         KernelReports.arePassedOn
-        let status = unsafe csk_sem_init(Layout.first(of: placed), permits, most)
+        var attributes = attributes
+        let status = unsafe csk_sem_init_attr(Layout.first(of: placed), permits, &attributes)
         unsafe csk_sem_set_place(placed, place)
         return status == 0
     }

@@ -60,6 +60,7 @@ extension SyncErrorReason {
         case ECANCELED: self = .cancelled
         case ESHUTDOWN: self = .shutDown
         case EAGAIN where refusesWhenFull: self = .full
+        case EUSERS: self = .full
         case EAGAIN, ENOMEM: self = .outOfResources
         case EOVERFLOW: self = .overflow
         default: self = .other

@@ -1,7 +1,7 @@
 import CSyncKernel
 
 /// A queue between threads and tasks, ordered by priority, whose consumers wait while it is empty. Elements of one
-/// priority come out in the order in which they went in.
+/// priority come out in the order in which they went in. With a `bypassLimit` no element is overtaken more often.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
@@ -26,26 +26,34 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// The queue with its place.
     @safe private let placed: UnsafeMutablePointer<csk_placed_pqueue_t>
 
-    /// Makes an empty, open queue. With a `capacity` a push into a full queue waits for room. The capacity must be
-    /// positive. The place where the queue is made is its ``name``.
-    public convenience init(capacity: Int? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
-        unsafe self.init(capacity, .at(fileID, line))
+    /// Makes an empty, open queue.
+    ///
+    /// - Parameters:
+    ///   - capacity: with one a push into a full queue waits for room. It must be positive.
+    ///   - bypassLimit: an element that this many later ones have overtaken comes next. Nil and 0 mean strict priority.
+    ///   - fileID: where the queue is made, which is its ``name``.
+    ///   - line: the line there.
+    public convenience init(
+        capacity: Int? = nil, bypassLimit: UInt32? = nil, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
+        unsafe self.init(capacity, bypassLimit, .at(fileID, line))
     }
 
     /// The same with a ``name``, which is copied. Nil stands for the place.
     public convenience init(
-        capacity: Int? = nil, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+        capacity: Int? = nil, bypassLimit: UInt32? = nil, name: String?, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
-        unsafe self.init(capacity, .named(name, fileID, line))
+        unsafe self.init(capacity, bypassLimit, .named(name, fileID, line))
     }
 
     /// The same without a place, for a reference to the initializer.
     @_disfavoredOverload
     public convenience init() {
-        unsafe self.init(nil, .unknown)
+        unsafe self.init(nil, nil, .unknown)
     }
 
-    private init(_ capacity: Int?, _ place: csk_place_t) {
+    private init(_ capacity: Int?, _ bypassLimit: UInt32?, _ place: csk_place_t) {
         // An optimized program prints this message too, unlike the message of a precondition.
         guard capacity ?? 1 > 0 else {
             fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
@@ -54,7 +62,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         placed = .allocate(capacity: 1)
         unsafe placed.initialize(to: csk_placed_pqueue_t())
         queue = unsafe Layout.first(of: placed)
-        unsafe csk_pqueue_init(queue, UInt64(capacity ?? 0))
+        var attributes = csk_pqueue_attr_t(capacity: UInt64(capacity ?? 0), bypass_limit: bypassLimit ?? 0)
+        unsafe csk_pqueue_init_attr(queue, &attributes)
         unsafe csk_pqueue_set_place(placed, place)
     }
 

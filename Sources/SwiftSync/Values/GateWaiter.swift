@@ -172,6 +172,9 @@ struct GateWaiter: @unchecked Sendable {
     /// Calls `cancel` with the waiter, which resolves it with `ECANCELED` if it is queued at an object that is no gate.
     func cancel(by cancel: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe cancel(waiter) }
 
+    /// Calls `change` with the waiter, which changes it if it is queued at an object that is no gate.
+    func change(by change: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe change(waiter) }
+
     /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
     func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         unsafe csk_gate_cancel(gate, waiter)

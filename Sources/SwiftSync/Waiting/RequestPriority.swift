@@ -1,3 +1,4 @@
+import CSyncKernel
 import Synchronization
 
 /// How urgent the waits are that name no priority. Whatever ranks its waiters asks here.
@@ -27,6 +28,20 @@ enum RequestPriority {
     /// It is a call, so that a thread that need not look has none of its registers to save.
     @inline(never)
     private static func ofRequestOrNormal() -> CommandPriority { innermost ?? .normal }
+
+    /// The rank of a task that waits in an order with a bypass limit, which counts where nobody named a priority.
+    static func rankOfTask(naming priority: CommandPriority?) -> Int64 {
+        rank(ofTask(naming: priority), isNamed: priority != nil)
+    }
+
+    /// The same of a thread.
+    static func rankOfThread(naming priority: CommandPriority?) -> Int64 {
+        rank(ofThread(naming: priority), isNamed: priority != nil)
+    }
+
+    static func rank(_ priority: CommandPriority, isNamed: Bool) -> Int64 {
+        csk_rank(priority.rawValue, Int32(isNamed ? CSK_PLACE_BACK : CSK_PLACE_UNNAMED))
+    }
 
     static func within<R>(_ priority: CommandPriority, _ body: () throws -> R) rethrows -> R {
         isUsed.store(true, ordering: .relaxed)

@@ -20,7 +20,7 @@
 ///   ``ResourcePool``, `suspending` commands of a ``QueueSafeValue``, and `run` and `sync` of work queues, where it
 ///   stands before the queue's own priority. Without it, tasks wait there at their own priority and threads at
 ///   `.normal`.
-/// - It counts as not named for `bypassLimit`.
+/// - It counts as not named for `bypassLimit`: whoever has it may be overtaken so often.
 /// - It changes nothing where arrival decides, as at a ``ReadWriteLock``, a ``FIFOQueue`` or a ``TaskQueue``; and
 ///   nothing of what is handed over for later: elements that are pushed, work of `async` and `enqueue`, barriers.
 /// - It is not the priority of the task, by which the system runs it.

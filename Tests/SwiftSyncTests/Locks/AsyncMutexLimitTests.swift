@@ -41,6 +41,40 @@ struct AsyncMutexLimitTests {
         #expect(SyncErrorReason.full ~= AsyncMutexError.full)
     }
 
+    @Test
+    func aTaskOrThreadBeyondTheLimitOfASemaphoreIsRefusedAtOnce() async throws {
+        let semaphore = PrioritySemaphore(value: 1, waitersLimit: 1)
+        let large = await start({ semaphore.waitingCount }) { try await semaphore.wait(permits: 2) }
+        await #expect(throws: PrioritySemaphoreError.full) { try await semaphore.wait() }
+        let refused = Shared<PrioritySemaphoreError?>(nil)
+        Thread {
+            do throws(PrioritySemaphoreError) {
+                try semaphore.blockingWait()
+            } catch {
+                refused.access { $0 = error }
+            }
+        }.join()
+        #expect(refused.value == .full)
+        // Who need not wait is not too many, nor is one that only tries.
+        try await semaphore.wait(priority: .highest)
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await semaphore.wait(timeout: .zero) }
+        try semaphore.signal(2)
+        try await large.value
+        #expect(semaphore.waitingCount == 0)
+    }
+
+    /// A task that was granted the mutex waits no more, though it has not run since.
+    @Test
+    func whoWasGrantedTheMutexCountsNoMore() async throws {
+        let mutex = AsyncMutex(0, waitersLimit: 1)
+        for _ in 0..<2000 {
+            async let first: Void = mutex.withLock { $0 += 1 }
+            try await mutex.withLock { $0 += 1 }
+            try await first
+        }
+        #expect(try await mutex.withLock { $0 } == 4000)
+    }
+
     @Test(arguments: [0, -1])
     func aLimitOfNobodyStopsTheProgram(limit: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -49,5 +83,11 @@ struct AsyncMutexLimitTests {
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("AsyncMutex: waitersLimit \(limit): not 1 <= waitersLimit"))
+        let other = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            [limit] in
+            _ = PrioritySemaphore(value: 1, waitersLimit: limit)
+        }
+        let message = String(decoding: other?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("PrioritySemaphore: waitersLimit \(limit): not 1 <= waitersLimit"))
     }
 }

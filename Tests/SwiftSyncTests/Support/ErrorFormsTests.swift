@@ -56,6 +56,7 @@ struct ErrorFormsTests {
         switch error {
         case .timedOut: "timedOut"
         case .cancelled: "cancelled"
+        case .full: "full"
         case .overflow: "overflow"
         case .invalidPermits: "other"
         case .outOfResources: "outOfResources"

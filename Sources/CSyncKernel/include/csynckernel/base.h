@@ -111,13 +111,21 @@ typedef int (*csk_print_t)(void *context, const void *bytes, size_t size);
 enum {
     CSK_PLACE_LAST = 0, /* after every other waiter of the class, and among themselves by arrival */
     CSK_PLACE_BACK = 1, /* by arrival; this is what a plain priority means */
-    CSK_PLACE_FRONT = 2 /* before every other waiter of the class; the last to arrive stands first */
+    CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
+    /* As BACK, for a priority that nobody named: whoever waits with it is not overtaken for ever (arrivals.h). Only a
+     * semaphore takes it. */
+    CSK_PLACE_UNNAMED = 3
 };
 
 /* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place. */
 typedef int64_t csk_rank_t;
 
 static inline csk_rank_t csk_rank(int32_t priority, int place) { return (csk_rank_t)priority * 4 + place; }
+static inline bool csk_rank_is_unnamed(csk_rank_t rank) { return (rank & 3) == CSK_PLACE_UNNAMED; }
+/* The rank by which it is ordered: that of BACK for UNNAMED. */
+static inline csk_rank_t csk_rank_in_order(csk_rank_t rank) {
+    return csk_rank_is_unnamed(rank) ? rank - (CSK_PLACE_UNNAMED - CSK_PLACE_BACK) : rank;
+}
 
 CSK_END_DECLS
 

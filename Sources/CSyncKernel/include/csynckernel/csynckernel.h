@@ -13,6 +13,7 @@
 #include "base.h"
 #include "tls.h"
 #include "block.h"
+#include "arrivals.h"
 #include "heap.h"
 #include "timer.h"
 #include "pool.h"

@@ -52,6 +52,7 @@
 #ifndef CSK_GATE_H
 #define CSK_GATE_H
 
+#include "arrivals.h"
 #include "timer.h"
 
 CSK_BEGIN_DECLS
@@ -109,7 +110,8 @@ typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, in
 /* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. */
 struct csk_gate_waiter {
     csk_heap_node_t node;
-    csk_gate_waiter_t *older, *newer;
+    csk_arrival_t arrival;             /* at a gate or a semaphore: see arrivals.h */
+    csk_gate_waiter_t *older, *newer; /* elsewhere */
     union {
         csk_gate_t *gate;
         struct csk_rwlock *rwlock;
@@ -143,7 +145,6 @@ struct csk_gate_waiter {
     uint32_t word;
     uint32_t state;
     union {
-        uint32_t bypassed;  /* at a gate: see src/lock/gate_order.h */
         uint32_t followers; /* at a read-write lock: enqueued writes that stand behind this one, as one waiter */
         uint32_t permits;   /* at a semaphore */
     };

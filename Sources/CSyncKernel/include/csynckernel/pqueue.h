@@ -1,7 +1,8 @@
 /* pqueue.h: a blocking priority queue of caller-owned items. It is the plain and portable queue: a pthread mutex, one
  * condition variable per waiting thread, and the pairing heap. Nothing allocates.
  *
- * Items come out by priority, higher first, and within one priority in the order of the calls that pushed them. Threads
+ * Items come out by priority, higher first, and within one priority in the order of the calls that pushed them. With a
+ * bypass limit one that so many later ones have overtaken comes next (csk_pqueue_attr_t). Threads
  * and asynchronous waiters that wait to pop are served in the order in which they came, and so are those that wait for
  * room in a bounded queue. A newcomer never takes an item or a place that one of them has been woken for. What a woken
  * thread gets is the first item at the moment of taking, which may have been pushed after the one that woke it; an
@@ -40,6 +41,7 @@ CSK_BEGIN_DECLS
 
 typedef struct csk_pqueue_item {
     csk_heap_node_t node;
+    csk_arrival_t arrival;
     struct csk_pqueue_item *next; /* links what csk_pqueue_drain hands out */
 } csk_pqueue_item_t;
 
@@ -64,6 +66,7 @@ typedef struct csk_pqueue {
     uint8_t closed;
     uint8_t has_place; /* it is a csk_placed_pqueue_t's: see name.h; the mutex does not protect this */
     uint32_t waiting;  /* waiters in both lines, woken or not */
+    csk_arrivals_t arrivals;
 } csk_pqueue_t;
 
 #ifdef __cplusplus
@@ -76,6 +79,13 @@ typedef struct csk_pqueue {
 
 /* Makes `queue` open and empty; `capacity` 0 means unbounded. Returns 0, or what pthread_mutex_init says. */
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
+
+typedef struct csk_pqueue_attr {
+    uint64_t capacity;     /* 0: unbounded */
+    uint32_t bypass_limit; /* an item that this many later ones have overtaken comes next; 0: strict priority */
+} csk_pqueue_attr_t;
+/* Does the same with the attributes of `attr`. */
+CSK_API int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr);
 
 /* Ends the use of a queue. Returns EBUSY while somebody waits in it or items are inside; the queue stays usable then.
  * After 0 its memory may be freed. */
@@ -149,8 +159,8 @@ CSK_API bool csk_pqueue_is_closed(csk_pqueue_t *queue);
 
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_pqueue_item_t) == 48, "csk_pqueue_item_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_pqueue_item_t) == 72, "csk_pqueue_item_t is part of the ABI");
 /* pthread_mutex_t differs between architectures. */
-CSK_STATIC_ASSERT(sizeof(csk_pqueue_t) == sizeof(pthread_mutex_t) + 104, "csk_pqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_pqueue_t) == sizeof(pthread_mutex_t) + 120, "csk_pqueue_t is part of the ABI");
 
 #endif

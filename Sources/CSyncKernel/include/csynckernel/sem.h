@@ -5,8 +5,8 @@
  * few are free. A signal adds permits, and hands them to waiters: to a higher priority first, and within one priority
  * to whoever came first. (A thread that finds too few, and nobody who waits, looks again for some microseconds before
  * it stands in the queue.) While the first in order asks for more than there are, nobody of its priority or of a lower
- * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it. A waiter is a
- * thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is called when the permits are
+ * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it, as often as a
+ * bypass limit allows (csk_sem_attr_t). A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is called when the permits are
  * its. Both kinds stand in one queue.
  *
  * Permits have no owner: any thread may signal. A wait or a signal that meets nobody else costs one locked instruction
@@ -17,7 +17,8 @@
  * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
  * is never early. EINVAL: no permits, a wait for more than can ever be free (`most`), or a rank that csk_rank does not
  * give. (A wait that meets nobody does not look at its rank.) EOVERFLOW: what is added and what is free are more than
- * `most` together, whoever waits for them. EBUSY and others: see the functions.
+ * `most` together, whoever waits for them. EUSERS: it would have to wait, and as many wait as may. EBUSY and others:
+ * see the functions.
  *
  * Zero-filled memory (CSK_SEM_INITIALIZER) is a semaphore without a free permit. No function here may be called from a
  * signal handler, unlike sem_post.
@@ -53,6 +54,8 @@ typedef struct csk_sem {
     uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
     uint8_t has_holder; /* it is a csk_held_sem_t's: the same */
     uint8_t notes;      /* whether it notes who has its permit: the same */
+    csk_arrivals_t arrivals;
+    uint32_t waiters_limit;
 } csk_sem_t;
 
 #ifdef __cplusplus
@@ -67,6 +70,15 @@ typedef struct csk_sem {
  * CSK_SEM_MAX. Returns 0; or EINVAL where `permits` or `most` is more than CSK_SEM_MAX, or `permits` more than
  * `most`. */
 CSK_API int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most);
+
+typedef struct csk_sem_attr {
+    uint32_t most;          /* as above */
+    uint32_t bypass_limit;  /* a waiter that this many later arrivals have overtaken goes next. 0: those alone whose
+                               rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict priority */
+    uint32_t waiters_limit; /* so many may wait; a further one gets EUSERS. 0: no limit */
+} csk_sem_attr_t;
+/* Does the same with the attributes of `attr`. */
+CSK_API int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr);
 /* Ends the use of a semaphore. Returns EBUSY while somebody waits; it stays usable then. */
 CSK_API int csk_sem_destroy(csk_sem_t *sem);
 
@@ -148,6 +160,10 @@ CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *w
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
  * does not wait. */
 CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter);
+/* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
+ * changes nothing. Never waits. It may run functions of waiters, that of this one too. O(log n) amortized, and for each
+ * that it serves. Returns 0; EINVAL for a rank that is none; or EBUSY where the waiter does not wait. */
+CSK_API int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */
 
@@ -158,6 +174,6 @@ CSK_API uint32_t csk_sem_waiting(csk_sem_t *sem);
 
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_sem_t) == 40, "csk_sem_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_sem_t) == 64, "csk_sem_t is part of the ABI");
 
 #endif

@@ -29,6 +29,7 @@ const char *csk_status_text(int status) {
     case EPERM: return "not permitted: the caller has not taken or begun it, or lacks a privilege";
     case EBUSY: return "busy: held, waited for or in use; or not as the call needs it";
     case EINVAL: return "invalid argument, or one that does not fit the state of the object";
+    case EUSERS: return "as many wait as may";
     case ENOBUFS: return "the call needs spare memory of the caller's";
     case ENOMEM: return "out of memory";
     case EAGAIN: return "not available now: full, empty, taken back, at its limit, or no thread for it";

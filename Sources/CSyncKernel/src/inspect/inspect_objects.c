@@ -104,7 +104,8 @@ static void read_arrivals(csk_look_t *look, csk_inspected_object_t *object, cons
     for (; waiter != NULL && nodes < CSK_LOOK_NODES; nodes++) {
         /* One whose grant has not begun stands here still. */
         if (csk_waiter_state(waiter) == WAITER_QUEUED) add_timed(look, object, waiter, CSK_WAITS_TO_ENTER);
-        waiter = waiter->newer != oldest ? waiter->newer : NULL;
+        waiter = csk_waiter_of_arrival(waiter->arrival.newer);
+        if (waiter == oldest) waiter = NULL;
     }
     if (waiter != NULL) object->flags |= CSK_INSPECT_MORE;
 }

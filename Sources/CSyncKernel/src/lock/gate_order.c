@@ -14,46 +14,37 @@ static bool may_be_granted(const csk_gate_waiter_t *waiter) {
  * behind the newest waiter, so the walk ends there at the latest. */
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed;
-    for (csk_gate_waiter_t *waiter = csk_gate_oldest(gate); passed >= gate->bypass_limit; waiter = waiter->newer) {
+    csk_gate_waiter_t *waiter = csk_gate_oldest(gate);
+    for (; passed >= gate->bypass_limit; waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
          * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
         if (may_be_granted(waiter)) return waiter;
-        passed -= waiter->bypassed;
+        passed -= waiter->arrival.passed;
     }
     return NULL;
 }
 
-void csk_gate_count_pass(csk_gate_t *gate) {
+static csk_arrival_t *oldest_arrival(const csk_gate_t *gate) {
     csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
+    return oldest == NULL ? NULL : &oldest->arrival;
+}
+static void set_oldest_arrival(csk_gate_t *gate, csk_arrival_t *oldest) {
+    csk_gate_set_oldest(gate, csk_waiter_of_arrival(oldest));
+}
+
+void csk_gate_count_pass(csk_gate_t *gate) {
+    csk_arrival_t *oldest = oldest_arrival(gate);
     if (oldest == NULL) return;
-    oldest->older->bypassed++;
+    oldest->older->passed++;
     gate->oldest_bypassed++;
 }
 
 void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
-    waiter->bypassed = 0;
-    if (oldest == NULL) {
-        waiter->older = waiter->newer = waiter;
-        csk_gate_set_oldest(gate, waiter);
-    } else {
-        csk_gate_waiter_t *newest = oldest->older;
-        waiter->older = newest;
-        waiter->newer = oldest;
-        newest->newer = waiter;
-        oldest->older = waiter;
-    }
+    set_oldest_arrival(gate, csk_arrivals_link(oldest_arrival(gate), &waiter->arrival));
 }
 
 void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
-    if (waiter == csk_gate_oldest(gate)) {
-        gate->oldest_bypassed -= waiter->bypassed;
-        csk_gate_set_oldest(gate, waiter->newer == waiter ? NULL : waiter->newer);
-    } else {
-        waiter->older->bypassed += waiter->bypassed + (granted ? 1 : 0);
-        gate->oldest_bypassed += granted ? 1 : 0;
-    }
-    waiter->older->newer = waiter->newer;
-    waiter->newer->older = waiter->older;
+    csk_arrival_t *oldest = oldest_arrival(gate);
+    set_oldest_arrival(gate, csk_arrivals_unlink(oldest, &gate->oldest_bypassed, &waiter->arrival, granted));
 }

@@ -10,11 +10,18 @@
 #include "wait/watch.h"
 
 int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
+    csk_sem_attr_t attr = { .most = most };
+    return csk_sem_init_attr(sem, permits, &attr);
+}
+
+int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr) {
     csk_sem_t fresh = CSK_SEM_INITIALIZER;
-    if (most == 0) most = CSK_SEM_MAX;
+    uint32_t most = attr->most != 0 ? attr->most : CSK_SEM_MAX;
     if (most > CSK_SEM_MAX || permits > most) return EINVAL;
     fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
     fresh.below_max = CSK_SEM_MAX - most;
+    fresh.arrivals.limit = attr->bypass_limit;
+    fresh.waiters_limit = attr->waiters_limit;
     *sem = fresh;
     if (csk_current_ordering() != NULL) csk_current_ordering()->begins(sem);
     return 0;
@@ -38,22 +45,13 @@ int32_t csk_sem_permits(csk_sem_t *sem) { return (int32_t)csk_sem_free_in(csk_lo
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Called under the queue lock, where the word has the flag: nobody else changes it. */
-static bool pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party) {
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
-    uint64_t found = csk_load(&sem->state, CSK_RELAXED);
-    if ((first != NULL && rank <= first->node.rank) || csk_sem_free_in(found) < permits) return false;
-    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
-    csk_sem_note(sem, party);
-    return true;
-}
-
 int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
+    rank = csk_rank_in_order(rank);
     while (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) {
         uint64_t party = csk_sem_party(sem);
         csk_sem_lock_queue(sem);
-        bool busy = csk_sem_is_busy(sem), passed = busy && pass(sem, rank, permits, party);
+        bool busy = csk_sem_is_busy(sem), passed = busy && csk_sem_pass(sem, rank, permits, party);
         csk_queue_unlock(&sem->queue_lock);
         if (busy) return passed ? 0 : EBUSY;
     }
@@ -97,13 +95,14 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     }
     csk_gate_waiter_t waiter;
     csk_effects_t effects = { 0 };
-    csk_waiter_for_thread(&waiter, rank, csk_self());
+    csk_waiter_for_thread(&waiter, csk_rank_in_order(rank), csk_self());
     csk_waiter_came(&waiter, since_ns);
     waiter.task = csk_sem_party(sem);
     csk_sem_lock_queue(sem);
-    csk_sem_insert(sem, &waiter, rank, permits, &effects);
+    bool has_room = csk_sem_insert(sem, &waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
+    if (!has_room) return EUSERS;
     /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
     if (!waits) csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
     if (!waits) return 0;

@@ -23,7 +23,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     }
     csk_waiter_for_function(waiter, sem, function, context, deadline_ns, false);
     if (CSK_UNLIKELY(csk_sem_notes(sem) != SEM_NOTES_NEVER)) waiter->task = csk_waits_suspended_task();
-    csk_sem_insert(sem, waiter, rank, permits, &effects);
+    bool has_room = csk_sem_insert(sem, waiter, rank, permits, &effects);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits) {
         csk_waiter_begin(waiter, CSK_OBJECT_SEM);
@@ -33,7 +33,24 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     /* The waiter may have been served and freed meanwhile. */
     if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, sem, rank, 0, 0);
     csk_effects_perform(&effects);
-    return 0;
+    return has_room ? 0 : EUSERS;
+}
+
+int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+    rank = csk_rank_in_order(rank);
+    if (!csk_is_rank(rank)) return EINVAL;
+    csk_effects_t effects = { 0 };
+    csk_sem_lock_queue(sem);
+    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
+    if (waits && rank > waiter->node.rank) {
+        csk_heap_remove(&sem->waiters, &waiter->node);
+        waiter->node.rank = rank;
+        csk_heap_insert(&sem->waiters, &waiter->node);
+        csk_sem_settle(sem, &effects); /* the head may be another one, which asks for less */
+    }
+    csk_queue_unlock(&sem->queue_lock);
+    csk_effects_perform(&effects);
+    return waits ? 0 : EBUSY;
 }
 
 int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : EBUSY; }

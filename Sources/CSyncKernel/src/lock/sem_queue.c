@@ -2,18 +2,20 @@
 
 void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
-    sem->waiting = 0;
+    sem->arrivals.oldest = NULL;
+    sem->arrivals.oldest_passed = sem->waiting = 0;
     csk_sem_forget_holder(sem);
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
 
-static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter) {
+static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
     csk_heap_remove(&sem->waiters, &waiter->node);
+    csk_arrivals_remove(&sem->arrivals, &waiter->arrival, granted);
     sem->waiting--;
 }
 
 static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
-    take_out(sem, waiter);
+    take_out(sem, waiter, true);
     csk_waiter_set(waiter, WAITER_GRANTED);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
@@ -37,16 +39,40 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
     csk_sem_serve(sem, found | SEM_WAITERS, effects);
 }
 
-void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party) {
+    const csk_gate_waiter_t *first = csk_sem_first(sem);
+    uint64_t found = csk_load(&sem->state, CSK_RELAXED);
+    if ((first != NULL && rank <= first->node.rank) || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;
+    if (csk_sem_free_in(found) < permits) return false;
+    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
+    csk_arrivals_pass(&sem->arrivals);
+    csk_sem_note(sem, party);
+    return true;
+}
+
+/* Whether as many wait as may. Then the word has the flag. */
+static bool is_full(const csk_sem_t *sem) { return sem->waiters_limit != 0 && sem->waiting >= sem->waiters_limit; }
+
+bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
                     csk_effects_t *effects) {
+    csk_waiter_set(waiter, WAITER_IDLE);
+    bool unnamed = csk_rank_is_unnamed(rank);
+    rank = csk_rank_in_order(rank);
+    if (CSK_UNLIKELY(is_full(sem))) {
+        bool passes = csk_sem_pass(sem, rank, permits, waiter->task);
+        if (passes && waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
+        return passes;
+    }
     waiter->node.rank = rank;
     waiter->node.ticket = csk_waiter_ticket(&sem->next_ticket, rank);
     waiter->permits = permits;
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&sem->waiters, &waiter->node);
+    csk_arrivals_add(&sem->arrivals, &waiter->arrival, unnamed);
     sem->waiting++;
     csk_sem_settle(sem, effects);
     if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_sem_has_waiter(sem);
+    return true;
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
@@ -56,7 +82,7 @@ static uint32_t *lock_queue(void *object) {
     csk_sem_lock_queue(sem);
     return &sem->queue_lock;
 }
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take_out(object, waiter); }
+static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take_out(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_sem_settle(object, effects);
     return false;

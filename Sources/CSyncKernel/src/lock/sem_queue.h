@@ -20,7 +20,8 @@
  * Permits are handed over: who is granted has them from that step on, and nobody is told to try. So this queue has no
  * designated waiter.
  *
- * The order. The heap has all waiters by rank and ticket. Only its first is ever served. So a large request at the head
+ * The order. The heap has all waiters by rank and ticket. Only its first is ever served, or the one that was overtaken
+ * too often (arrivals.h): the head. So a large request at the head
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
  * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
@@ -91,7 +92,7 @@ static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
 /* Whether a wait may ask for that. */
 static inline bool csk_sem_is_request(const csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
-    return csk_is_rank(rank) && permits != 0 && permits <= csk_sem_most(sem);
+    return csk_is_rank(csk_rank_in_order(rank)) && permits != 0 && permits <= csk_sem_most(sem);
 }
 
 /* Called under the queue lock, which was the parent's. */
@@ -102,10 +103,15 @@ static inline void csk_sem_lock_queue(csk_sem_t *sem) {
 
 /* The next four are called under the queue lock. */
 static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
-    return csk_waiter_of_node(csk_heap_top(&sem->waiters));
+    csk_arrival_t *overdue = csk_arrivals_overdue(&sem->arrivals);
+    return CSK_UNLIKELY(overdue != NULL) ? csk_waiter_of_arrival(overdue)
+                                         : csk_waiter_of_node(csk_heap_top(&sem->waiters));
 }
-/* Puts the waiter in its place, and settles. */
-void csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+/* Takes permits for one who does not wait, past all who do, if it may. The word has the flag. */
+bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party);
+/* Puts the waiter in its place, and settles. Returns false where as many wait as may. Where it has returned true and
+ * the waiter is not QUEUED, the permits are its. */
+bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
                     csk_effects_t *effects);
 /* Called when the word has the flag. Hands out of `state` what can be handed out, and makes the rest the word. */
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
@@ -115,7 +121,7 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
 static inline uint32_t csk_sem_notes(const csk_sem_t *sem) { return csk_load(&sem->notes, CSK_RELAXED); }
 /* Whether every call is to come to the queue lock. */
 static inline bool csk_sem_is_busy(const csk_sem_t *sem) {
-    return csk_sem_first(sem) != NULL || csk_sem_notes(sem) == SEM_NOTES;
+    return sem->waiters.root != NULL || csk_sem_notes(sem) == SEM_NOTES;
 }
 
 /* ---- Who has the permit ------------------------------------------------------------------------------------------ */

@@ -159,7 +159,12 @@ static int pop(csk_pqueue_t *queue, csk_pqueue_item_t **item, bool wait, int64_t
 /* ---- Making and using a queue ------------------------------------------------------------------------------------ */
 
 int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity) {
-    *queue = (csk_pqueue_t){ .capacity = capacity };
+    csk_pqueue_attr_t attr = { .capacity = capacity };
+    return csk_pqueue_init_attr(queue, &attr);
+}
+
+int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr) {
+    *queue = (csk_pqueue_t){ .capacity = attr->capacity, .arrivals.limit = attr->bypass_limit };
     return pthread_mutex_init(&queue->mutex, NULL);
 }
 
@@ -208,6 +213,7 @@ uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
     csk_heap_t taken = queue->heap;
     uint64_t count = queue->count;
     queue->heap.root = NULL;
+    queue->arrivals = (csk_arrivals_t){ .limit = queue->arrivals.limit };
     queue->count = 0;
     csk_pqueue_revoke(&queue->poppers);
     csk_pqueue_serve(queue, &effects);

@@ -1,6 +1,16 @@
 /* pqueue_line.c: the lines of a blocking priority queue. See pqueue_line.h. */
 #include "queue/pqueue_line.h"
 
+csk_pqueue_item_t *csk_pqueue_remove_limited(csk_pqueue_t *queue) {
+    csk_arrival_t *overdue = csk_arrivals_overdue(&queue->arrivals);
+    csk_pqueue_item_t *item =
+        overdue == NULL ? (csk_pqueue_item_t *)csk_heap_top(&queue->heap)
+                        : (csk_pqueue_item_t *)((char *)overdue - offsetof(csk_pqueue_item_t, arrival));
+    csk_heap_remove(&queue->heap, &item->node);
+    csk_arrivals_remove(&queue->arrivals, &item->arrival, true);
+    return item;
+}
+
 static pthread_cond_t *condition_of(csk_gate_waiter_t *waiter) { return &((csk_pqueue_thread_t *)waiter)->condition; }
 
 void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter) {

@@ -47,6 +47,9 @@ static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
 }
 
 static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
+static inline csk_gate_waiter_t *csk_waiter_of_arrival(csk_arrival_t *arrival) {
+    return arrival == NULL ? NULL : (csk_gate_waiter_t *)((char *)arrival - offsetof(csk_gate_waiter_t, arrival));
+}
 static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
 }

@@ -1,0 +1,63 @@
+/* arrivals.h: a limit on how often somebody who waits is overtaken.
+ *
+ * A list of those who wait, by arrival, beside the heap that orders them. Once so many later arrivals as the limit says
+ * have gone before one of them, that one is the next. The count is exact, and costs O(1) for each that comes or goes.
+ * Nothing allocates, and nothing blocks. The list is not synchronized: the lock of its owner protects it. Zero-filled
+ * memory is an empty list, of CSK_BYPASS_UNNAMED.
+ *
+ * How it counts. Only the oldest one's count is kept (`oldest_passed`). `passed` of any is the difference between its
+ * count and that of the next newer one. So if X goes, one is added for all that are older, by adding to X's older
+ * neighbour alone. Counts grow with age: if the oldest has not been passed too often, nobody has.
+ *
+ * Some may be under no limit. They stand in the list only while somebody older is under one, who has to be told of
+ * them. So the oldest is always under the limit, but for a moment after a long row of others: each step takes
+ * CSK_ARRIVALS_STEPS of these out at most. */
+#ifndef CSK_ARRIVALS_H
+#define CSK_ARRIVALS_H
+
+#include "base.h"
+
+CSK_BEGIN_DECLS
+
+typedef struct csk_arrival {
+    struct csk_arrival *older, *newer; /* a ring; NULL outside of the list */
+    uint32_t passed;
+    uint32_t is_bounded;
+} csk_arrival_t;
+
+enum {
+    CSK_BYPASS_UNNAMED = 64,             /* the limit for those whose priority nobody named, where the limit is 0 */
+    CSK_ARRIVALS_STEPS = 32
+};
+#define CSK_BYPASS_NEVER UINT32_MAX /* as a limit: nobody is under one */
+
+typedef struct csk_arrivals {
+    csk_arrival_t *oldest;
+    uint32_t oldest_passed;
+    uint32_t limit; /* for all; or CSK_BYPASS_NEVER; or 0 */
+} csk_arrivals_t;
+
+/* One has come. `unnamed` says that nobody named its priority, which counts where the limit is 0. */
+CSK_API void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed);
+/* One goes: `served` says that it goes before all that are older. */
+CSK_API void csk_arrivals_remove(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served);
+/* One who never stood here was served before them all. */
+CSK_API void csk_arrivals_pass(csk_arrivals_t *arrivals);
+/* The one that has to go next, whatever its rank; NULL if there is none. */
+static inline csk_arrival_t *csk_arrivals_overdue(const csk_arrivals_t *arrivals) {
+    const csk_arrival_t *oldest = arrivals->oldest;
+    if (oldest == NULL || !oldest->is_bounded) return NULL;
+    uint32_t limit = arrivals->limit != 0 ? arrivals->limit : CSK_BYPASS_UNNAMED;
+    return arrivals->oldest_passed >= limit ? arrivals->oldest : NULL;
+}
+
+/* The list itself, for whoever keeps its ends elsewhere. Both return the oldest. */
+CSK_API csk_arrival_t *csk_arrivals_link(csk_arrival_t *oldest, csk_arrival_t *arrival);
+CSK_API csk_arrival_t *csk_arrivals_unlink(csk_arrival_t *oldest, uint32_t *oldest_passed, csk_arrival_t *arrival,
+                                           bool served);
+
+CSK_END_DECLS
+
+CSK_STATIC_ASSERT(sizeof(csk_arrival_t) == 24, "csk_arrival_t is part of the ABI");
+
+#endif

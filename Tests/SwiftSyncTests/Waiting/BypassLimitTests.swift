@@ -1,0 +1,128 @@
+import Testing
+
+@testable import SwiftSync
+
+/// Nobody whose call names no priority waits for ever behind a stream of others.
+@Suite(.endsInTime)
+struct BypassLimitTests {
+    /// What ranks its waiters.
+    enum Object: String, CaseIterable, CustomTestStringConvertible {
+        case asyncMutex, semaphore, semaphoreOfThreads, pool
+
+        var testDescription: String { rawValue }
+    }
+
+    /// How one waits for the object's one place and leaves it at once, and how many wait.
+    private struct Place: Sendable {
+        let wait: @Sendable (CommandPriority?, @escaping @Sendable () -> Void) async throws -> Void
+        let waiting: @Sendable () -> Int
+        let hold: @Sendable (Flag, Flag) async throws -> Void
+    }
+
+    private static func place(_ object: Object, _ limit: UInt32?) -> Place {
+        @Sendable func stay(_ entered: Flag, _ leave: Flag) async {
+            entered.raise()
+            await waitUntil { leave.isRaised }
+        }
+        switch object {
+        case .asyncMutex:
+            let mutex = AsyncMutex(0, bypassLimit: limit)
+            return Place(
+                wait: { priority, served in try await mutex.withLock(priority: priority) { _ in served() } },
+                waiting: { mutex.waitingCount },
+                hold: { entered, leave in try await mutex.withLock { _ in await stay(entered, leave) } })
+        case .semaphore:
+            let semaphore = PrioritySemaphore(value: 1, bypassLimit: limit)
+            return Place(
+                wait: { priority, served in try await semaphore.withPermit(priority: priority) { served() } },
+                waiting: { semaphore.waitingCount },
+                hold: { entered, leave in try await semaphore.withPermit { await stay(entered, leave) } })
+        case .semaphoreOfThreads:
+            let semaphore = PrioritySemaphore(value: 1, bypassLimit: limit)
+            return Place(
+                wait: { priority, served in
+                    // Those that name none are threads. Each thread stays until it was served.
+                    guard priority == nil else {
+                        return try await semaphore.withPermit(priority: priority) { served() }
+                    }
+                    let isServed = Flag()
+                    let thread = Thread {
+                        try? semaphore.blockingWithPermit { served() }
+                        isServed.raise()
+                    }
+                    await waitUntil { isServed.isRaised }
+                    thread.join()
+                },
+                waiting: { semaphore.waitingCount },
+                hold: { entered, leave in try await semaphore.withPermit { await stay(entered, leave) } })
+        case .pool:
+            let pool = ResourcePool<Int>(maximum: 1, bypassLimit: limit) { 1 }
+            return Place(
+                wait: { priority, served in try await pool.withResource(priority: priority) { _ in served() } },
+                waiting: { pool.waitingCount },
+                hold: { entered, leave in try await pool.withResource { _ in await stay(entered, leave) } })
+        }
+    }
+
+    /// How many of 80 urgent ones, which all come after it, go before one whose call names `priority`.
+    private func passes(_ object: Object, limit: UInt32?, naming priority: CommandPriority?) async throws -> Int {
+        let place = Self.place(object, limit), entered = Flag(), leave = Flag(), order = Shared([String]())
+        let holder = Task { try await place.hold(entered, leave) }
+        await waitUntil { entered.isRaised }
+        var tasks = [Task { try await place.wait(priority) { order.append("low") } }]
+        await waitUntil { place.waiting() == 1 }
+        for number in 1...80 {
+            tasks.append(Task { try await place.wait(.highest) { order.append("urgent") } })
+            await waitUntil { place.waiting() == number + 1 }
+        }
+        leave.raise()
+        try await holder.value
+        for task in tasks { try await task.value }
+        return try #require(order.value.firstIndex(of: "low"))
+    }
+
+    @Test(arguments: Object.allCases)
+    func whoNamesNoPriorityIsOvertaken64Times(object: Object) async throws {
+        #expect(try await passes(object, limit: nil, naming: nil) == 64)
+    }
+
+    @Test(arguments: Object.allCases)
+    func whoNamesOneWaitsInStrictOrder(object: Object) async throws {
+        #expect(try await passes(object, limit: nil, naming: .low) == 80)
+    }
+
+    @Test(arguments: Object.allCases)
+    func aLimitIsForAllAndZeroIsStrict(object: Object) async throws {
+        #expect(try await passes(object, limit: 3, naming: .low) == 3)
+        #expect(try await passes(object, limit: 3, naming: nil) == 3)
+        #expect(try await passes(object, limit: 0, naming: nil) == 80)
+    }
+
+    /// What `withPriority` says is not named by the call.
+    @Test
+    func aRequestsPriorityCountsAsNotNamed() async throws {
+        let low = try await withPriority(.low) { try await passes(.asyncMutex, limit: nil, naming: nil) }
+        #expect(low == 64)
+    }
+
+    /// An urgent request that need not wait passes those that may not have the reserve, and counts as others do. What
+    /// the oldest may not have is not kept for it.
+    @Test
+    func theReserveIsNotKeptForWhoMayNotHaveIt() async throws {
+        let pool = ResourcePool<Int>(maximum: 2, reserved: 1, bypassLimit: 2) { 1 }
+        let entered = Flag(), leave = Flag(), isServed = Flag()
+        let holder = Task {
+            try await pool.withResource(priority: .low) { _ in
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+        await waitUntil { entered.isRaised }
+        let low = Task { try await pool.withResource(priority: .low) { _ in isServed.raise() } }
+        await waitUntil { pool.waitingCount == 1 }
+        for _ in 0..<5 { try await pool.withResource(priority: .high) { _ in #expect(!isServed.isRaised) } }
+        leave.raise()
+        for task in [holder, low] { try await task.value }
+        #expect(isServed.isRaised)
+    }
+}

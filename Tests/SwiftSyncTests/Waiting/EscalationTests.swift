@@ -1,0 +1,154 @@
+import Testing
+
+@testable import SwiftSync
+
+/// A task that waits at its own priority, and is escalated, moves up.
+@Suite(.endsInTime)
+struct EscalationTests {
+    enum Object: String, CaseIterable, CustomTestStringConvertible {
+        case asyncMutex, semaphore, pool
+
+        var testDescription: String { rawValue }
+    }
+
+    private struct Place: Sendable {
+        let wait: @Sendable (CommandPriority?, @escaping @Sendable () async -> Void) async throws -> Void
+        let waiting: @Sendable () -> Int
+    }
+
+    private static func place(_ object: Object) -> Place {
+        switch object {
+        case .asyncMutex:
+            let mutex = AsyncMutex(0)
+            return Place(
+                wait: { priority, body in try await mutex.withLock(priority: priority) { _ in await body() } },
+                waiting: { mutex.waitingCount })
+        case .semaphore:
+            let semaphore = PrioritySemaphore(value: 1)
+            return Place(
+                wait: { priority, body in try await semaphore.withPermit(priority: priority) { await body() } },
+                waiting: { semaphore.waitingCount })
+        case .pool:
+            let pool = ResourcePool<Int>(maximum: 1) { 1 }
+            return Place(
+                wait: { priority, body in try await pool.withResource(priority: priority) { _ in await body() } },
+                waiting: { pool.waitingCount })
+        }
+    }
+
+    /// The place at which a background task is served that came after three of a higher priority, and was escalated
+    /// above them while all waited.
+    private func placeOfEscalated(
+        _ object: Object, naming priority: CommandPriority? = nil, request: CommandPriority? = nil
+    ) async throws -> Int {
+        let place = Self.place(object), entered = Flag(), leave = Flag(), order = Shared([String]())
+        let holder = Task {
+            try await place.wait(nil) {
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+        await waitUntil { entered.isRaised }
+        var others = [Task<Void, any Error>]()
+        for number in 1...3 {
+            others.append(Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } })
+            await waitUntil { place.waiting() == number }
+        }
+        let low = Task.detached(priority: .background) {
+            if let request {
+                try await withPriority(request) { try await place.wait(priority) { order.append("low") } }
+            } else {
+                try await place.wait(priority) { order.append("low") }
+            }
+        }
+        await waitUntil { place.waiting() == 4 }
+        low.escalatePriority(to: .high)
+        leave.raise()
+        try await holder.value
+        for task in others + [low] { try await task.value }
+        return try #require(order.value.firstIndex(of: "low"))
+    }
+
+    @Test(arguments: Object.allCases)
+    func aTaskThatIsEscalatedWhileItWaitsIsServedNext(object: Object) async throws {
+        #expect(try await placeOfEscalated(object) == 0)
+    }
+
+    /// Whoever was named a priority keeps it.
+    @Test(arguments: Object.allCases)
+    func aNamedPriorityIsNotRaised(object: Object) async throws {
+        #expect(try await placeOfEscalated(object, naming: .low) == 3)
+        #expect(try await placeOfEscalated(object, request: .low) == 3)
+    }
+
+    /// A task that is awaited by one of a higher priority is escalated by the system.
+    @Test
+    func whoIsAwaitedByAnUrgentTaskIsServedNext() async throws {
+        let mutex = AsyncMutex([String]()), entered = Flag(), leave = Flag()
+        let holder = Task {
+            try await mutex.withLock { _ in
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+        await waitUntil { entered.isRaised }
+        let other = Task.detached(priority: .utility) { try await mutex.withLock { $0.append("other") } }
+        await waitUntil { mutex.waitingCount == 1 }
+        let isEscalated = Flag()
+        let low = Task.detached(priority: .background) {
+            // The runtime calls the handlers of a task from the innermost, which is the wait's, to this one.
+            try await withTaskPriorityEscalationHandler {
+                try await mutex.withLock { $0.append("low") }
+            } onPriorityEscalated: { _, _ in
+                isEscalated.raise()
+            }
+        }
+        await waitUntil { mutex.waitingCount == 2 }
+        let urgent = Task.detached(priority: .high) { try await low.value }
+        await waitUntil { isEscalated.isRaised }
+        leave.raise()
+        for task in [holder, other, low, urgent] { try await task.value }
+        #expect(try await mutex.withLock { $0 } == ["low", "other"])
+    }
+
+    /// Permits are handed out as soon as the head of the queue is one that there are enough for.
+    @Test
+    func aTaskThatIsEscalatedAboveALargeRequestIsServedAtOnce() async throws {
+        let semaphore = PrioritySemaphore(value: 1)
+        let large = Task.detached(priority: .utility) { try await semaphore.wait(permits: 2) }
+        await waitUntil { semaphore.waitingCount == 1 }
+        let low = Task.detached(priority: .background) { try await semaphore.wait() }
+        await waitUntil { semaphore.waitingCount == 2 }
+        low.escalatePriority(to: .high)
+        try await low.value
+        #expect(semaphore.waitingCount == 1)
+        try semaphore.signal(2)
+        try await large.value
+    }
+
+    /// Escalations at any moment of a wait lose nobody.
+    @Test
+    func escalationsBesideGrantsAndCancellationsLoseNobody() async throws {
+        let mutex = AsyncMutex(0), semaphore = PrioritySemaphore(value: 2), pool = ResourcePool<Int>(maximum: 2) { 1 }
+        let count = Shared(0)
+        for round in 0..<400 {
+            let tasks = (0..<4).map { _ in
+                Task.detached(priority: .background) {
+                    try? await mutex.withLock { $0 += 1 }
+                    try? await semaphore.withPermit { await Task.yield() }
+                    try? await pool.withResource { _ in count.access { $0 += 1 } }
+                }
+            }
+            for (number, task) in tasks.enumerated() {
+                if (round + number) % 3 == 0 { await Task.yield() }
+                task.escalatePriority(to: number % 2 == 0 ? .high : .medium)
+                if (round + number) % 7 == 0 { task.cancel() }
+            }
+            for task in tasks { await task.value }
+        }
+        #expect(mutex.waitingCount == 0)
+        #expect(semaphore.availablePermits == 2)
+        #expect(pool.waitingCount == 0)
+        #expect(count.value > 0)
+    }
+}
