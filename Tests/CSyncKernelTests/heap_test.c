@@ -1,30 +1,26 @@
 #include "test.h"
 
-#include <csynckernel/heap.h>
+#include "base/heap_shape.h"
 
-/* Walks the whole heap without recursion: every link has its counterpart, no child comes before its parent. */
+static void check_child(const csk_heap_node_t *node, const csk_heap_node_t *child) {
+    if (child == NULL) return;
+    CHECK(!csk_heap_is_root(child) && csk_heap_up(child) == node);
+    CHECK(!csk_heap_before(child, node));
+}
+
+/* Walks the whole heap without recursion: every link has its counterpart, no child comes before its parent, and each
+ * way is the shorter one of two and one node more. */
 static size_t checked_size(const csk_heap_t *heap) {
     size_t count = 0;
-    const csk_heap_node_t *node = heap->root;
-    if (node == NULL) return 0;
-    CHECK(node->previous == NULL && node->next == NULL);
-    for (;;) {
+    if (heap->root != NULL) CHECK(csk_heap_is_root(heap->root));
+    for (const csk_heap_node_t *node = heap->root; node != NULL; node = csk_heap_walk(node)) {
         count++;
-        if (node->child != NULL) CHECK(node->child->previous == node);
-        if (node->next != NULL) CHECK(node->next->previous == node);
-        for (const csk_heap_node_t *child = node->child; child != NULL; child = child->next)
-            CHECK(!csk_heap_before(child, node));
-        if (node->child != NULL) {
-            node = node->child;
-            continue;
-        }
-        while (node->next == NULL) {
-            while (node->previous != NULL && node->previous->child != node) node = node->previous;
-            if (node->previous == NULL) return count;
-            node = node->previous;
-        }
-        node = node->next;
+        check_child(node, csk_heap_left(node));
+        check_child(node, csk_heap_right(node));
+        CHECK(csk_heap_way(csk_heap_left(node)) >= csk_heap_way(csk_heap_right(node)));
+        CHECK_EQ(csk_heap_way(node), csk_heap_way(csk_heap_right(node)) + 1);
     }
+    return count;
 }
 
 static void empty_heap_gives_nothing(void) {
@@ -159,8 +155,8 @@ static void random_operations_match_a_sorted_array(void) {
     }
 }
 
-/* Ascending input makes a chain as deep as the heap is large, descending input one list as wide: with 64 KiB of stack,
- * neither could be merged by recursion. */
+/* Input in order makes a chain as deep as the heap is large, and so does input in the opposite order: with 64 KiB of
+ * stack, neither could be merged by recursion. */
 enum { many = 1000000 };
 
 static void *million(void *context) {
@@ -172,7 +168,7 @@ static void *million(void *context) {
             nodes[i].ticket = descending ? i : many - i;
             csk_heap_insert(&heap, &nodes[i]);
         }
-        /* The deepest node, or the last sibling, first. */
+        /* The deepest node first. */
         csk_heap_node_t *far = &nodes[descending ? many - 1 : 0];
         csk_heap_remove(&heap, far);
         int64_t last = INT64_MIN;
@@ -211,7 +207,7 @@ static void what_is_inserted_in_order_stands_in_a_row(void) {
     }
     CHECK_EQ(checked_size(&heap), count);
     for (int i = 0; i < 100; i++) {
-        CHECK(nodes[i].child == &nodes[i + 1] && nodes[i + 1].next == NULL);
+        CHECK(csk_heap_left(&nodes[i]) == &nodes[i + 1] && csk_heap_right(&nodes[i + 1]) == NULL);
         CHECK(csk_heap_pop(&heap) == &nodes[i]);
     }
     /* One in the middle goes, and those behind it stay. */
@@ -220,6 +216,64 @@ static void what_is_inserted_in_order_stands_in_a_row(void) {
     for (int i = 100; i < count; i++)
         if (i != 500) CHECK(csk_heap_pop(&heap) == &nodes[i]);
     CHECK(csk_heap_top(&heap) == NULL);
+}
+
+/* The nodes that a call changes are those that it has come by, or most of them. Among `wide` nodes none may change more
+ * than four ways have: two that are merged, one that is settled, and neighbours. */
+enum { wide = 1 << 17, most_changed = 4 * 18 };
+static csk_heap_node_t *now, *before;
+static int most;
+
+static void note_changes(void) {
+    int changed = 0;
+    for (int i = 0; i < wide; i++) {
+        if (memcmp(&now[i], &before[i], sizeof now[i]) == 0) continue;
+        before[i] = now[i];
+        changed++;
+    }
+    if (changed > most) most = changed;
+}
+
+static void take_out_a_few(csk_heap_t *heap, uint64_t *random) {
+    static csk_heap_node_t *taken[30];
+    memcpy(before, now, wide * sizeof *now);
+    for (int i = 0; i < 30; i++) {
+        bool pops = i % 3 != 0;
+        taken[i] = pops ? csk_heap_pop(heap) : heap->root;
+        for (uint64_t steps = test_random_below(random, 1000); !pops && steps > 0; steps--)
+            taken[i] = csk_heap_walk(taken[i]);
+        if (!pops) csk_heap_remove(heap, taken[i]);
+        note_changes();
+    }
+    for (int i = 0; i < 30; i++) {
+        csk_heap_insert(heap, taken[i]);
+        note_changes();
+    }
+}
+
+/* Nobody waits for a lock while a call goes by all nodes: not even by the first one that takes something out. */
+static void no_call_goes_by_many_nodes(void) {
+    enum { RISES, FALLS, ANY, BEHIND_THE_FIRST, ORDERS };
+    now = calloc(wide, sizeof *now);
+    before = calloc(wide, sizeof *before);
+    CHECK(now != NULL && before != NULL);
+    uint64_t random = test_seed(1);
+    for (int order = 0; order < ORDERS; order++) {
+        csk_heap_t heap = { NULL };
+        for (int i = 0; i < wide; i++) {
+            now[i].rank = order == RISES ? i : order == ANY ? (csk_rank_t)(test_random(&random) >> 2) : -(csk_rank_t)i;
+            now[i].ticket = i;
+            if (order == BEHIND_THE_FIRST && i > 0) csk_heap_insert_behind(&now[0], &now[i]);
+            else csk_heap_insert(&heap, &now[i]);
+        }
+        most = 0;
+        take_out_a_few(&heap, &random);
+        CHECK_EQ(checked_size(&heap), wide);
+        if (most > most_changed) printf("order %d: a call has changed %d nodes\n", order, most);
+        CHECK(most <= most_changed);
+    }
+    free(now);
+    free(before);
 }
 
 static void extreme_keys_keep_their_order(void) {
@@ -268,4 +322,4 @@ static void equal_keys_all_come_out(void) {
 TEST_MAIN(TEST(empty_heap_gives_nothing), TEST(insert_ignores_what_was_in_the_node),
           TEST(every_small_permutation_comes_out_sorted), TEST(random_operations_match_a_sorted_array),
           TEST(a_million_nodes_need_no_stack), TEST(what_is_inserted_in_order_stands_in_a_row),
-          TEST(extreme_keys_keep_their_order), TEST(equal_keys_all_come_out))
+          TEST(no_call_goes_by_many_nodes), TEST(extreme_keys_keep_their_order), TEST(equal_keys_all_come_out))

@@ -1136,8 +1136,8 @@ MUTANTS = [
      "a->rank > b->rank : a->ticket < b->ticket;", "a->rank > b->rank : a->ticket > b->ticket;"),
     ("heap compares the wrong way", HEAP, "    if (csk_heap_before(b, a)) {", "    if (csk_heap_before(a, b)) {"),
     ("heap drops the children of what is removed", HEAP,
-     "    if (orphans != NULL) heap->root = link_trees(heap->root, orphans);\n", "    (void)orphans;\n"),
-    ("heap keeps an old neighbour", HEAP, "    if (node->next != NULL) node->next->previous = node->previous;\n", ""),
+     "    if (above->child == node) above->child = rest;\n", "    if (above->child == node) above->child = NULL;\n"),
+    ("heap inserts behind what is gone", HEAP, "    if (last == node) set_root(heap, root, above);\n", ""),
     # Retired objects.
     ("who retires does not look whether the worker sleeps", RECLAIM, "    wake_from(IDLE);\n", ""),
     ("the worker sleeps without a look", RECLAIM,

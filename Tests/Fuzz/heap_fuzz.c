@@ -1,5 +1,7 @@
-/* heap_fuzz.c: the pairing heap against an array that is searched. */
+/* heap_fuzz.c: the heap against an array that is searched. */
 #include "fuzz.h"
+
+#include "base/heap_shape.h"
 
 enum { NODES = 24 };
 static csk_heap_t heap;
@@ -31,30 +33,25 @@ static void expect_first(const char *call, const csk_heap_node_t *found) {
                   found->ticket, first->rank, first->ticket);
 }
 
-/* Every node inside is reached once, its links lead back, and none comes before its parent. Children are walked to
- * without a stack. */
+static void check_child(const csk_heap_node_t *node, const csk_heap_node_t *child) {
+    if (child == NULL) return;
+    if (csk_heap_is_root(child) || csk_heap_up(child) != node) fuzz_fail("a link does not lead back");
+    if (csk_heap_before(child, node)) fuzz_fail("a node comes before its parent");
+}
+
+/* Every node inside is reached once, its links lead back, none comes before its parent, and the way to the right is
+ * known and the shorter one. */
 static void check_shape(void) {
     int reached = 0, expected = 0;
     for (int index = 0; index < NODES; index++) expected += inside[index];
-    if (heap.root != NULL && (heap.root->next != NULL || heap.root->previous != NULL))
-        fuzz_fail("the root has siblings or a parent");
-    csk_heap_node_t *node = heap.root;
-    while (node != NULL) {
+    if (heap.root != NULL && !csk_heap_is_root(heap.root)) fuzz_fail("the root has a parent");
+    for (const csk_heap_node_t *node = heap.root; node != NULL; node = csk_heap_walk(node)) {
         if (++reached > expected) fuzz_fail("the heap has more nodes than were put in");
-        for (csk_heap_node_t *child = node->child, *previous = node; child != NULL;
-             previous = child, child = child->next) {
-            if (child->previous != previous) fuzz_fail("a link does not lead back");
-            if (csk_heap_before(child, node)) fuzz_fail("a node comes before its parent");
-        }
-        if (node->child != NULL) {
-            node = node->child;
-            continue;
-        }
-        while (node != NULL && node->next == NULL) {
-            while (node->previous != NULL && node->previous->child != node) node = node->previous;
-            node = node->previous;
-        }
-        if (node != NULL) node = node->next;
+        check_child(node, csk_heap_left(node));
+        check_child(node, csk_heap_right(node));
+        if (csk_heap_way(csk_heap_left(node)) < csk_heap_way(csk_heap_right(node)))
+            fuzz_fail("the way from a right child is the longer one");
+        if (csk_heap_way(node) != csk_heap_way(csk_heap_right(node)) + 1) fuzz_fail("a node does not know its way");
     }
     fuzz_expect("nodes that the root leads to", reached, expected);
 }

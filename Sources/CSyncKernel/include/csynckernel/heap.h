@@ -1,14 +1,13 @@
-/* heap.h: an intrusive pairing heap keyed by (rank, ticket): the highest rank comes first, and within one rank the
+/* heap.h: an intrusive leftist heap keyed by (rank, ticket): the highest rank comes first, and within one rank the
  * lowest ticket.
  *
- * Inserting and looking at the top are O(1); popping, and removing any node, are O(log n) amortized. Nothing allocates,
- * nothing recurses, and nothing blocks. The heap is not synchronized: the lock of its owner protects it. A zero-filled
- * heap is empty. A node needs no initialization but its rank and ticket, belongs to at most one heap at a time, and
- * must stay at its address while it is in one.
+ * Looking at the top is O(1). Inserting, popping, and removing any node are O(log n), each time and not only on
+ * average; and O(1) for nodes that come in order. Nothing allocates, nothing recurses, and nothing blocks. The heap is
+ * not synchronized: the lock of its owner protects it. A zero-filled heap is empty. A node needs no initialization but
+ * its rank and ticket, belongs to at most one heap at a time, and must stay at its address while it is in one.
  *
- * Source: Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap", Algorithmica 1
- * (1986). This one uses two-pass pairing; its child lists are doubly linked, and the `previous` of a first child leads
- * to the parent. */
+ * Source: Crane, "Linear lists and priority queues as balanced binary trees", Stanford University (1972). This one has
+ * links to parents, with which any node can be taken out. */
 #ifndef CSK_HEAP_H
 #define CSK_HEAP_H
 
@@ -17,9 +16,9 @@
 CSK_BEGIN_DECLS
 
 typedef struct csk_heap_node {
-    struct csk_heap_node *child;    /* first child */
-    struct csk_heap_node *next;     /* next sibling */
-    struct csk_heap_node *previous; /* previous sibling, or the parent of a first child; NULL at the root */
+    struct csk_heap_node *child;    /* the left child */
+    struct csk_heap_node *next;     /* the right child, and in its low bits what the heap knows of the node */
+    struct csk_heap_node *previous; /* the parent, likewise. The owner may use both links while no heap has the node */
     csk_rank_t rank;
     int64_t ticket;
 } csk_heap_node_t;
@@ -40,7 +39,8 @@ static inline csk_heap_node_t *csk_heap_top(const csk_heap_t *heap) { return hea
 CSK_API void csk_heap_insert(csk_heap_t *heap, csk_heap_node_t *node);
 
 /* Adds a node to the heap that contains `earlier`, which does not come after it. Nodes that are added so one behind the
- * other form a row, of which each is taken out in O(1) and without a look at those behind the next. */
+ * other form a row, of which each is taken out in O(1) and without a look at those behind the next. Where `earlier` has
+ * nothing behind it yet this is O(1), else O(log n). */
 CSK_API void csk_heap_insert_behind(csk_heap_node_t *earlier, csk_heap_node_t *node);
 
 /* Takes out the first node in order; NULL when the heap is empty. */

@@ -1,5 +1,5 @@
 /* pqueue.h: a blocking priority queue of caller-owned items. It is the plain and portable queue: a pthread mutex, one
- * condition variable per waiting thread, and the pairing heap. Nothing allocates.
+ * condition variable per waiting thread, and a heap. Nothing allocates.
  *
  * Items come out by priority, higher first, and within one priority in the order of the calls that pushed them. With a
  * bypass limit one that so many later ones have overtaken comes next (csk_pqueue_attr_t). Threads

@@ -33,14 +33,14 @@ struct csk_timer {
 CSK_API CSK_MUST_USE int csk_timer_prepare(void);
 
 /* Has function(timer, context) called at `deadline_ns`, and never early. Returns 0; EINVAL without a function; EBUSY
- * when the timer is started already; EAGAIN or ENOMEM when the thread can't be created. O(1). After csk_timer_prepare
- * it fails only with EINVAL or EBUSY, and does not allocate. */
+ * when the timer is started already; EAGAIN or ENOMEM when the thread can't be created. O(log n). After
+ * csk_timer_prepare it fails only with EINVAL or EBUSY, and does not allocate. */
 CSK_API CSK_MUST_USE int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function,
                                          void *context);
 
 /* Stops a timer. After 0 the timer will not fire. After ENOENT the timer was not started or has fired, and its function
  * has returned. On the timer thread the function may still be running, since that thread does not wait for itself.
- * Blocks while the function runs. O(log n) amortized. */
+ * Blocks while the function runs. O(log n). */
 CSK_API int csk_timer_cancel(csk_timer_t *timer);
 
 /* Tells whether the calling thread is the one that runs the functions of timers, where nothing may block. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/heap_shape.h"
 #include "csynckernel/cond.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -64,20 +65,9 @@ static void add_timed(csk_look_t *look, csk_inspected_object_t *object, const cs
     if (object->kind == CSK_OBJECT_SEM) seen->permits = waiter->permits;
 }
 
-/* The node behind this one, the heap's order aside; NULL behind the last. */
-static const csk_heap_node_t *node_after(const csk_heap_node_t *node) {
-    if (node->child != NULL) return node->child;
-    while (node->next == NULL) {
-        while (node->previous != NULL && node->previous->child != node) node = node->previous;
-        if (node->previous == NULL) return NULL;
-        node = node->previous;
-    }
-    return node->next;
-}
-
 static void add_heap(csk_look_t *look, csk_inspected_object_t *object, const csk_heap_t *heap, uint32_t waits_for) {
     const csk_heap_node_t *node = heap->root;
-    for (int nodes = 0; node != NULL; node = node_after(node)) {
+    for (int nodes = 0; node != NULL; node = csk_heap_walk(node)) {
         if (nodes++ == CSK_LOOK_NODES) {
             object->flags |= CSK_INSPECT_MORE;
             return;
