@@ -1,101 +1,15 @@
-/* rwlock_life_test.c: threads that end, processes that fork, memory that is short: what becomes of the records of who
- * reads. */
+/* rwlock_life_test.c: threads that end, processes that fork: what becomes of the records of who reads. */
 #include "rwlock_fixture.h"
 
 #include "child.h"
-#include "readwrite/reads.h"
+#include "record_memory.h"
 
-/* This program's own aligned_alloc, in front of the C library's: only records come from it. A sanitizer has one
- * already. */
 static uint64_t records_made;
 #if !TEST_IS_SANITIZED
-static int no_memory;
-
-#ifdef __GLIBC__
-extern void *__libc_memalign(size_t alignment, size_t size);
-#else
-#include <dlfcn.h>
-static void *__libc_memalign(size_t alignment, size_t size) {
-    void *(*next)(size_t, size_t);
-    *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
-    return next(alignment, size);
-}
-#endif
 void *aligned_alloc(size_t alignment, size_t size) {
-    CHECK_EQ(size, sizeof(csk_reads_t));
-    if (LOAD(&no_memory)) return NULL;
     ADD(&records_made, 1);
-    return __libc_memalign(alignment, size);
+    return allocate_record(alignment, size);
 }
-
-static void *ask_for_a_first_record(void *context) {
-    csk_rwlock_t *lock = context;
-    STORE(&no_memory, 1);
-    CHECK_STATUS(csk_rwlock_rdlock(lock), ENOMEM);
-    CHECK_STATUS(csk_rwlock_tryrdlock(lock), ENOMEM);
-    CHECK(!csk_rwlock_is_reading(lock));
-    CHECK_STATUS(csk_rwlock_unlock(lock), EPERM);
-    CHECK_STATUS(csk_rwlock_wrlock(lock), 0);
-    CHECK_STATUS(csk_rwlock_downgrade(lock), ENOMEM);
-    CHECK(csk_rwlock_is_writing(lock));
-    CHECK_STATUS(csk_rwlock_unlock(lock), 0);
-    STORE(&no_memory, 0);
-    CHECK_STATUS(csk_rwlock_rdlock(lock), 0);
-    CHECK_STATUS(csk_rwlock_unlock(lock), 0);
-    return NULL;
-}
-
-static void note_grant(csk_gate_waiter_t *waiter, void *context, int status) {
-    (void)waiter;
-    STORE((int *)context, status);
-}
-
-static void *adopt_without_memory(void *lock) {
-    STORE(&no_memory, 1);
-    CHECK_STATUS(csk_rwlock_adopt(lock, CSK_RWLOCK_READ), ENOMEM);
-    STORE(&no_memory, 0);
-    CHECK_STATUS(csk_rwlock_adopt(lock, CSK_RWLOCK_READ), 0);
-    CHECK_STATUS(csk_rwlock_unlock(lock), 0);
-    return NULL;
-}
-
-/* Where the checker of lock order is told of read-write locks, one place of a thread's first record is never free. */
-#ifdef CSK_LOCK_ORDER
-enum { PLACES = READS_IN_RECORD - 1 };
-#else
-enum { PLACES = READS_IN_RECORD };
-#endif
-
-/* In a child, before any record exists that could be used again. */
-static void without_memory(void *context) {
-    const csk_rwlock_attr_t *form = context;
-    static csk_rwlock_t lock, others[PLACES];
-    CHECK_STATUS(csk_rwlock_init(&lock, form), 0);
-    in_another_thread(ask_for_a_first_record, &lock);
-    for (int i = 0; i < PLACES; i++) {
-        CHECK_STATUS(csk_rwlock_init(&others[i], form), 0);
-        CHECK_STATUS(csk_rwlock_rdlock(&others[i]), 0);
-    }
-    /* The record of the thread that ended is this thread's now, and full. */
-    ask_for_a_first_record(&lock);
-    CHECK_EQ(records_made, 2);
-    if (!form->reader_bias) {
-        csk_gate_waiter_t waiter = { .word = 0 };
-        int status = -1;
-        CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, CSK_RWLOCK_READ, CSK_NEVER, note_grant, &status), 0);
-        CHECK_STATUS(status, 0);
-        in_another_thread(adopt_without_memory, &lock);
-    }
-    check_free(&lock);
-    for (int i = 0; i < PLACES; i++) CHECK_STATUS(csk_rwlock_unlock(&others[i]), 0);
-    for (int i = 0; i < PLACES; i++) check_free(&others[i]);
-}
-
-static void without_memory_for_a_record_nothing_is_locked(void) {
-    FOR_EACH_FORM(form) in_a_child(without_memory, (void *)form);
-}
-#else
-static void without_memory_for_a_record_nothing_is_locked(void) { printf("not with a sanitizer; "); }
 #endif
 
 static csk_rwlock_t locks_of_all[FORMS];
@@ -347,8 +261,7 @@ static void a_child_holds_what_its_thread_held_and_makes_the_rest_anew(void) {
     for (int i = 0; i < FORMS; i++) check_free(&busy[i]);
 }
 
-TEST_MAIN(TEST(without_memory_for_a_record_nothing_is_locked),
-          TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
+TEST_MAIN(TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
           TEST(a_writer_looks_at_the_records_of_threads_that_live), TEST(what_an_ended_thread_read_is_read_still),
           TEST(a_lock_at_the_place_of_one_that_is_read_for_ever_is_free),
           TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),

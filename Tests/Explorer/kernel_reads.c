@@ -2,12 +2,21 @@
  * state. */
 #include "explorer.h"
 
-#define aligned_alloc(alignment, size) explore_allocate(size)
+/* For clients: how many records there is memory for. */
+uint32_t kernel_records_left = UINT32_MAX;
+
+EXPLORE_UNSEEN static void *allocate_record(size_t size) {
+    if (kernel_records_left == 0) return NULL;
+    kernel_records_left--;
+    return explore_allocate(size);
+}
+#define aligned_alloc(alignment, size) allocate_record(size)
 #include "readwrite/reads.c"
 
 #include "internal.h"
 
 void kernel_reset_reads(void) {
+    kernel_records_left = UINT32_MAX;
     all.lock = 0;
     all.owned = all.spare = all.newest = NULL;
 }

@@ -26,8 +26,12 @@
  * locks once more, in whatever mode, gets EDEADLK, and so does a reader that asks for the write lock.
  *
  * A status is 0 or one of these. EDEADLK: see above. ETIMEDOUT: the deadline passed first; this is never early. EBUSY:
- * a try function would have to wait. EPERM: the calling thread does not hold the lock. ENOMEM: there is no memory for
- * the record that is kept of a thread's first reads. EAGAIN: the thread reads the lock at 2^32 - 1 levels already.
+ * a try function would have to wait. EPERM: the calling thread does not hold the lock. EAGAIN: the thread reads the
+ * lock at 2^32 - 1 levels already.
+ *
+ * A record is kept of what a thread reads, and allocated at its first read, and at each sixth lock that it reads at
+ * once. Where the system has no memory for that, or no pthread key, the reader enters nevertheless, but alone: it waits
+ * for other readers, and they wait for it, as if it wrote.
  *
  * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function may be called from a
  * signal handler.
@@ -68,7 +72,10 @@ typedef struct csk_rwlock {
     uint32_t queue_lock;
     uint32_t waiting;
     uint32_t bias;
-    uint32_t reads_until_bias;
+    union {
+        uint32_t reads_until_bias;
+        uint32_t levels_alone; /* while a reader without a record is inside */
+    };
     union {
         uint32_t revocation; /* with reader bias */
         uint32_t to_adopt;   /* without */
@@ -217,7 +224,7 @@ static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
 }
 
 /* Lets the writer go on as a reader, without a moment in which another writer could enter. Readers next in order enter
- * with it. Returns 0, EPERM, or ENOMEM, after which the thread is still the writer. Never blocks. */
+ * with it. Returns 0 or EPERM. Never blocks. */
 CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 
 /* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is
@@ -268,8 +275,7 @@ struct csk_rwlock_work {
  * bias. It can't be cancelled then, but its deadline counts.
  *
  * With another status nothing is held, and the function must not block. The status is ETIMEDOUT; ECANCELED after
- * csk_rwlock_cancel(lock, &work->waiter); ENOMEM for a read; or EDEADLK for a read whose worker was left reading the
- * lock.
+ * csk_rwlock_cancel(lock, &work->waiter); or EDEADLK for a read whose worker was left reading the lock.
  *
  * Where the function ends its thread (pthread_exit) before it has left the lock, the lock is left for it, and that is
  * reported: see pool.h. After it has left the lock it is ILLEGAL to end the thread.

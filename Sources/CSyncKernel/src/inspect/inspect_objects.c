@@ -216,12 +216,13 @@ static void read_readers(const csk_look_t *look, csk_inspected_object_t *object,
 }
 
 static void read_rwlock_holder(const csk_look_t *look, csk_inspected_object_t *object, csk_rwlock_t *lock) {
-    uint64_t state = csk_load(&lock->state, CSK_RELAXED), holder = state & ~(RW_FLAGS | RW_WRITER);
+    uint64_t state = csk_load(&lock->state, CSK_RELAXED);
     /* A writer that takes the bias away is in the word, and waits for readers that are not. */
     if (!(state & RW_WRITER) || csk_rwlock_revokes(lock)) {
-        read_readers(look, object, lock, state & RW_WRITER ? 0 : holder / RW_READER);
+        read_readers(look, object, lock, state & RW_WRITER ? 0 : state / RW_READER);
         return;
     }
+    uint64_t holder = csk_rwlock_sole_holder(state);
     object->holder.kind = holder == CSK_GATE_NOBODY ? CSK_HELD_BY_CALLBACK : CSK_HELD_BY_THREAD;
     if (holder != CSK_GATE_NOBODY) object->holder.thread = csk_look_thread(holder);
 }

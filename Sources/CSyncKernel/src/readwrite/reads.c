@@ -18,6 +18,10 @@ static struct {
     csk_reads_t *newest; /* all of them; complete at any moment, since one store adds a record */
 } all;
 
+/* A thread that got no record has this one instead, for the inline functions, which look into a thread's record without
+ * asking whether there is one. Nothing stands in it, and it has no room. */
+static csk_reads_t no_record = { .used = READS_IN_RECORD };
+
 static bool is_empty(const csk_reads_t *record) {
     for (int i = 0; i < READS_IN_RECORD; i++)
         if (csk_load(&record->reads[i].lock, CSK_RELAXED) != NULL) return false;
@@ -63,6 +67,7 @@ static void give_back(csk_reads_t *record) {
 /* A record with reads in it stays with the thread that has ended: as far as anybody can tell, those locks are still
  * read. */
 static void thread_ends(void) {
+    if (csk_my_reads == &no_record) csk_my_reads = NULL;
     give_up_first_place(csk_my_reads);
     csk_queue_lock(&all.lock);
     for (csk_reads_t *record = csk_my_reads, *more; record != NULL; record = more) {
@@ -112,6 +117,10 @@ static csk_reads_t *reuse(void) {
 }
 
 static csk_reads_t *new_record(void) {
+    if (csk_fork_handled() != 0) return NULL;
+    /* Where the end of a thread can't be noticed (its last pass is over), its record is lost for others. */
+    int error = csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, thread_ends);
+    if (error != 0 && error != ESHUTDOWN) return NULL;
     csk_reads_t *record = reuse();
     if (record != NULL) return record;
     record = aligned_alloc(_Alignof(csk_reads_t), sizeof *record);
@@ -136,15 +145,14 @@ csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t
 /* The thread's first record is new, or its last place is in use. `used` of further records is not looked at. */
 csk_read_t *csk_reads_make_room(void) {
     csk_reads_t **place = &csk_my_reads;
-    for (; *place != NULL; place = &(*place)->more)
+    for (; *place != NULL && *place != &no_record; place = &(*place)->more)
         for (int i = 0; i < READS_IN_RECORD; i++)
             if (csk_load(&(*place)->reads[i].lock, CSK_RELAXED) == NULL) return &(*place)->reads[i];
-    if (csk_fork_handled() != 0) return NULL;
-    /* Where the end of a thread can't be noticed (its last pass is over), its record is lost for others. */
-    int error = csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, thread_ends);
-    if (error != 0 && error != ESHUTDOWN) return NULL;
     csk_reads_t *record = new_record();
-    if (record == NULL) return NULL;
+    if (record == NULL) {
+        if (csk_my_reads == NULL) csk_my_reads = &no_record;
+        return NULL;
+    }
     *place = record;
     return record == csk_my_reads ? first_place(record) : &record->reads[0];
 }

@@ -4,7 +4,8 @@
  * shows which call would be a deadlock or an unlock of a lock that is not held, and it is where a writer finds the
  * readers of a biased lock. A record has room for a few locks. A thread that reads more of them at once has several
  * records. Records are allocated at a thread's first read, and other threads use them again when it has ended. They are
- * never freed, so a forked child finds all of them. A writer looks at those that threads have.
+ * never freed, so a forked child finds all of them. A writer looks at those that threads have. A thread that gets no
+ * record reads alone: see rwlock_queue.h.
  *
  *   read.lock    The owner writes it: plainly where the reader is counted in the word, by the protocol of rwlock_bias.c
  *                where it is not. All threads read it.
@@ -29,8 +30,8 @@ static inline csk_read_t *csk_reads_find(const csk_rwlock_t *lock) {
     return CSK_LIKELY(record->more == NULL) ? NULL : csk_reads_find_in_more(record->more, lock);
 }
 
-/* Returns an unused read of the calling thread, or NULL when there is no memory. It counts as used once its lock is
- * set. */
+/* Returns an unused read of the calling thread, or NULL where the system has no memory for a record, or no way to tell
+ * when the thread ends. It counts as used once its lock is set. */
 static inline csk_read_t *csk_reads_free(void) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_LIKELY(record != NULL) && CSK_LIKELY(record->used < READS_IN_RECORD)) return &record->reads[record->used++];

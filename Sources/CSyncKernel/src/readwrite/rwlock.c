@@ -45,7 +45,9 @@ uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
     return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
 }
 
-bool csk_rwlock_is_reading(csk_rwlock_t *lock) { return csk_reads_find(lock) != NULL; }
+bool csk_rwlock_is_reading(csk_rwlock_t *lock) {
+    return csk_reads_find(lock) != NULL || csk_rwlock_reads_alone(lock, csk_self());
+}
 bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock, csk_self()); }
 
 /* ---- Entering ---------------------------------------------------------------------------------------------------- */
@@ -55,7 +57,7 @@ bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock,
 #ifdef CSK_LOCK_ORDER
 static inline int in_order(int (*enters)(csk_rwlock_t *, int64_t), csk_rwlock_t *lock, int64_t deadline_ns) {
     const csk_ordering_t *ordering = csk_current_ordering();
-    if (ordering == NULL || csk_reads_find(lock) != NULL || csk_rwlock_is_writing(lock))
+    if (ordering == NULL || csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))
         return enters(lock, deadline_ns);
     if (deadline_ns != RW_TRY) ordering->comes(lock, CSK_OBJECT_RWLOCK);
     int status = enters(lock, deadline_ns);
@@ -78,41 +80,16 @@ static int as_tried(int status, int64_t deadline_ns) {
     return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status;
 }
 
-/* Records that the calling thread, which is counted in the word, reads. Without memory for that it leaves again. */
-static int note_read(csk_rwlock_t *lock) {
+/* Records that the calling thread, which is counted in the word, reads. Returns false where it gets no record. */
+static bool note_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_free();
-    if (CSK_UNLIKELY(read == NULL)) {
-        csk_rwlock_leave(lock, RELEASE_READ);
-        return ENOMEM;
-    }
+    if (CSK_UNLIKELY(read == NULL)) return false;
     read->levels = 1;
     read->biased = 0;
     csk_store(&read->lock, lock, CSK_RELAXED);
     if (lock->reader_bias) csk_rwlock_count_read(lock);
-    return 0;
+    return true;
 }
-
-static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t deadline_ns) {
-    csk_read_t *read = csk_reads_find(lock);
-    if (read != NULL) {
-        if (read->levels == UINT32_MAX) return EAGAIN;
-        read->levels++;
-        return 0;
-    }
-    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
-        read = csk_reads_free();
-        if (read == NULL) return ENOMEM;
-        if (csk_rwlock_enter_biased(lock, read)) return 0;
-        csk_reads_leave();
-    }
-    int status = enter(lock, RW_READ, deadline_ns);
-    return status == 0 ? note_read(lock) : status;
-}
-
-static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
-    return CSK_LIKELY(csk_rwlock_enter_read(lock)) ? 0 : read_lock_slow(lock, deadline_ns);
-}
-#define read_lock(lock, deadline_ns) IN_ORDER(read_lock, lock, deadline_ns)
 
 /* In a child of fork, a writer of the parent's that has yet to wait for readers is taken out before a writer of the
  * child's comes: the two look alike. */
@@ -128,6 +105,63 @@ static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64
     if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
     return as_tried(status, deadline_ns);
 }
+
+/* The calling thread is the writer, and goes on as a reader without a record. */
+static void begin_alone(csk_rwlock_t *lock) {
+    csk_store(&lock->levels_alone, 1u, CSK_RELAXED);
+    csk_fetch_or(&lock->state, RW_ALONE, CSK_RELAXED);
+}
+
+static __attribute__((noinline)) int read_alone(csk_rwlock_t *lock, int64_t deadline_ns) {
+    int status = lock->reader_bias ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
+    if (status == 0) begin_alone(lock);
+    return status;
+}
+
+/* The number of levels becomes the number of reads until the bias comes back: many, as after a slow revocation. */
+static void end_alone(csk_rwlock_t *lock) { csk_store(&lock->reads_until_bias, BIAS_PAUSE_MOST, CSK_RELAXED); }
+
+static int read_alone_once_more(csk_rwlock_t *lock) {
+    uint32_t levels = csk_load(&lock->levels_alone, CSK_RELAXED);
+    if (levels == UINT32_MAX) return EAGAIN;
+    csk_store(&lock->levels_alone, levels + 1, CSK_RELAXED);
+    return 0;
+}
+
+static void leave_alone(csk_rwlock_t *lock) {
+    uint32_t levels = csk_load(&lock->levels_alone, CSK_RELAXED);
+    if (levels != 1) {
+        csk_store(&lock->levels_alone, levels - 1, CSK_RELAXED);
+        return;
+    }
+    end_alone(lock);
+    csk_rwlock_leave(lock, RELEASE_WRITE);
+}
+
+static __attribute__((noinline)) int read_lock_slow(csk_rwlock_t *lock, int64_t deadline_ns) {
+    csk_read_t *read = csk_reads_find(lock);
+    if (read != NULL) {
+        if (read->levels == UINT32_MAX) return EAGAIN;
+        read->levels++;
+        return 0;
+    }
+    if (csk_load(&lock->bias, CSK_RELAXED) == BIAS_ON) {
+        read = csk_reads_free();
+        if (CSK_UNLIKELY(read == NULL)) return read_alone(lock, deadline_ns);
+        if (csk_rwlock_enter_biased(lock, read)) return 0;
+        csk_reads_leave();
+    }
+    int status = enter(lock, RW_READ, deadline_ns);
+    if (CSK_UNLIKELY(status == EDEADLK) && csk_rwlock_reads_alone(lock, csk_self())) return read_alone_once_more(lock);
+    if (status != 0 || CSK_LIKELY(note_read(lock))) return status;
+    csk_rwlock_leave(lock, RELEASE_READ);
+    return read_alone(lock, deadline_ns);
+}
+
+static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
+    return CSK_LIKELY(csk_rwlock_enter_read(lock)) ? 0 : read_lock_slow(lock, deadline_ns);
+}
+#define read_lock(lock, deadline_ns) IN_ORDER(read_lock, lock, deadline_ns)
 
 static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
     if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
@@ -221,11 +255,16 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     return 0;
 }
 
-/* A biased lock that the thread reads may be granted to a section already, which nobody has adopted, and which waits
- * for this reader. */
+/* A reader may have no record. Or a biased lock that the thread reads may be granted to a section already, which nobody
+ * has adopted, and which waits for this reader. */
 static __attribute__((noinline)) int unlock_as_reader_or_nobody(csk_rwlock_t *lock) {
     int status = unlock_read_slow(lock);
-    if (status != EPERM || !csk_rwlock_take_from_nobody(lock)) return status;
+    if (status != EPERM) return status;
+    if (csk_rwlock_reads_alone(lock, csk_self())) {
+        leave_alone(lock);
+        return 0;
+    }
+    if (!csk_rwlock_take_from_nobody(lock)) return EPERM;
     leave(lock, RELEASE_WRITE);
     return 0;
 }
@@ -255,9 +294,10 @@ static inline int unlock(csk_rwlock_t *lock) {
 
 #ifdef CSK_LOCK_ORDER
 int csk_rwlock_unlock(csk_rwlock_t *lock) {
+    bool stays = csk_rwlock_reads_alone(lock, csk_self()) && csk_load(&lock->levels_alone, CSK_RELAXED) != 1;
     int status = unlock(lock);
     /* Only its address is used: the lock may be gone. */
-    if (status == 0 && csk_current_ordering() != NULL && csk_reads_find(lock) == NULL)
+    if (status == 0 && !stays && csk_current_ordering() != NULL && csk_reads_find(lock) == NULL)
         csk_current_ordering()->leaves(lock);
     return status;
 }
@@ -270,7 +310,10 @@ int csk_rwlock_unlock(csk_rwlock_t *lock) { return unlock(lock); }
 int csk_rwlock_downgrade(csk_rwlock_t *lock) {
     if (!csk_rwlock_is_writing(lock)) return EPERM;
     csk_read_t *read = csk_reads_free();
-    if (read == NULL) return ENOMEM;
+    if (read == NULL) {
+        begin_alone(lock);
+        return 0;
+    }
     read->levels = 1;
     read->biased = 0;
     csk_store(&read->lock, lock, CSK_RELAXED);
@@ -289,9 +332,18 @@ static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
     return true;
 }
 
+/* Who reads alone waits for nobody. */
+static int upgrade_alone(csk_rwlock_t *lock) {
+    if (!csk_rwlock_reads_alone(lock, csk_self())) return EPERM;
+    if (csk_load(&lock->levels_alone, CSK_RELAXED) != 1) return EDEADLK;
+    end_alone(lock);
+    csk_fetch_and(&lock->state, ~RW_ALONE, CSK_RELAXED);
+    return 0;
+}
+
 static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
     csk_read_t *read = csk_reads_find(lock);
-    if (read == NULL) return EPERM;
+    if (read == NULL) return upgrade_alone(lock);
     if (read->levels != 1) return EDEADLK;
     if (lock->reader_bias) put_out_parents_writer(lock);
     if (read->biased && !count_in_word(lock, read)) return deadline_ns == RW_TRY ? EBUSY : EDEADLK;

@@ -62,13 +62,14 @@ static bool take_read(csk_rwlock_t *lock) {
     return true;
 }
 
-void csk_rwlock_give_back(csk_rwlock_t *lock, int mode) {
+static void give_back(csk_rwlock_t *lock, int mode) {
     if (mode == CSK_RWLOCK_READ && !lock->reader_bias) take_read(lock);
     csk_rwlock_leave(lock, mode == CSK_RWLOCK_READ ? RELEASE_READ : RELEASE_WRITE);
 }
 
 static bool is_inside(const csk_rwlock_t *lock) {
-    return csk_rwlock_held_by(lock, csk_self()) || csk_reads_find(lock) != NULL;
+    return (csk_load(&lock->state, CSK_RELAXED) & ~(RW_FLAGS | RW_ALONE)) == (csk_self() | RW_WRITER) ||
+           csk_reads_find(lock) != NULL;
 }
 
 static int adopt_read(csk_rwlock_t *lock) {
@@ -91,7 +92,7 @@ int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
     return adopt_read(lock);
 }
 
-int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
+static int adopt_for_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     if (!lock->reader_bias) return csk_rwlock_adopt(lock, mode);
     if (is_inside(lock)) return EDEADLK;
     if (mode == CSK_RWLOCK_WRITE)
@@ -99,4 +100,11 @@ int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) 
     int status = adopt_read(lock);
     if (status == 0) csk_rwlock_count_read(lock);
     return status;
+}
+
+int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
+    int status = adopt_for_section(lock, mode, deadline_ns);
+    if (CSK_LIKELY(status == 0)) return 0;
+    give_back(lock, mode);
+    return status == ENOMEM ? csk_rwlock_timedrdlock(lock, deadline_ns) : status;
 }

@@ -76,7 +76,8 @@ int csk_rwlock_revoke(csk_rwlock_t *lock, int64_t deadline_ns) {
     }
     csk_waits_end(&wait);
     int64_t took_ns = csk_platform_now() - begin_ns;
-    csk_store(&lock->reads_until_bias, took_ns < 1000000 ? (uint32_t)took_ns + 2 : 1000000u, CSK_RELAXED);
+    csk_store(&lock->reads_until_bias, took_ns < BIAS_PAUSE_MOST ? (uint32_t)took_ns + 2 : BIAS_PAUSE_MOST,
+              CSK_RELAXED);
     /* After a timeout there are marks still: the next writer looks for them again. */
     if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);
     return status;

@@ -7,6 +7,8 @@
  *   bit 2       COMING      a waiter was told to try, and has not yet entered or given up          } the queue lock, by
  *   bit 3       HAND_OVER   nobody may pass the first waiter (csk_rwlock_is_handed_over)           } compare-and-swap
  *
+ *   bit 62      ALONE       with WRITER: its thread reads, and has no record (see below). Changed by that thread
+ *
  * A thread that enters or leaves compares the whole word, so it can't miss a change of the flags. Freeing the word is
  * its last access.
  *
@@ -39,6 +41,12 @@
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias
  * away before it goes on.
  *
+ * A reader that gets no record (reads.h) enters as a writer does, and then says by ALONE that it reads. So it shares
+ * the lock with nobody, and the word has what a record would say: who reads. `levels_alone` counts how often; it
+ * belongs to that thread. A writer that goes on as a reader, and gets no record, keeps the lock and sets ALONE too. A
+ * thread pointer never has bit 62, so whoever compares the word with a thread's pointer finds no writer in a reader
+ * that is alone.
+ *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted. It is raised
  * under the queue lock, and lowered by the thread that adopts. A biased lock has no such count: only sections on
  * workers are its asynchronous waiters, and a worker adopts what was granted, once. `bias`, `reads_until_bias` and
@@ -63,6 +71,7 @@
 #define RW_HAND_OVER UINT64_C(8)
 #define RW_FLAGS UINT64_C(14)
 #define RW_READER CSK_RWLOCK_READER
+#define RW_ALONE (UINT64_C(1) << 62)
 
 CSK_STATIC_ASSERT((RW_WRITER | RW_FLAGS) == CSK_RWLOCK_TAKEN, "what the inline path may not pass");
 
@@ -89,6 +98,13 @@ static inline bool csk_rwlock_newcomers_enter(uint64_t state) {
 static inline bool csk_rwlock_held_by(const csk_rwlock_t *lock, uint64_t thread) {
     return (csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS) == (thread | RW_WRITER);
 }
+
+static inline bool csk_rwlock_reads_alone(const csk_rwlock_t *lock, uint64_t thread) {
+    return csk_rwlock_held_by(lock, thread | RW_ALONE);
+}
+
+/* The thread that is inside alone, to write or to read, or CSK_GATE_NOBODY. For a word with WRITER. */
+static inline uint64_t csk_rwlock_sole_holder(uint64_t state) { return state & ~(RW_FLAGS | RW_WRITER | RW_ALONE); }
 
 /* Makes the calling thread the writer where a write was granted that no thread has adopted. Of two threads that do
  * that, one succeeds. */
@@ -142,10 +158,9 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 /* rwlock_async.c: csk_rwlock_lock_async, for a waiter that nobody may cancel if it `stays`. */
 int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                             csk_gate_function_t function, void *context, bool stays);
-/* Leaves a lock that was granted to a waiter and couldn't be adopted, or not by its deadline. */
-void csk_rwlock_give_back(csk_rwlock_t *lock, int mode);
 /* Makes the calling worker the holder of what was granted to a section. At a biased lock a writer waits there for the
- * readers that are not in the word: no longer than until the deadline, which gives ETIMEDOUT. */
+ * readers that are not in the word, and a reader that gets no record waits there to be alone: no longer than until the
+ * deadline, which gives ETIMEDOUT. After an error the worker holds nothing of the lock by that. */
 int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns);
 
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT). It may return for no reason.
@@ -156,6 +171,9 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
 
 /* rwlock_bias.c */
 enum { BIAS_OFF = CSK_RWLOCK_BIAS_OFF, BIAS_ON = CSK_RWLOCK_BIAS_ON, BIAS_REVOKING = CSK_RWLOCK_BIAS_REVOKING };
+
+/* So many reads later at most the bias comes back. */
+#define BIAS_PAUSE_MOST UINT32_C(1000000)
 
 void csk_rwlock_count_read(csk_rwlock_t *lock);
 /* Called for a writer behind the change of the word that says that it waits: readers count themselves in the word from

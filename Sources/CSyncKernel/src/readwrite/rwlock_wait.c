@@ -126,7 +126,7 @@ static inline void keep_alignment(void) { __asm__ volatile("" : : "r"(&csk_threa
 
 int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self) {
     keep_alignment();
-    if (mode != RW_UPGRADE && csk_rwlock_held_by(lock, self)) return EDEADLK;
+    if (mode != RW_UPGRADE && (csk_rwlock_held_by(lock, self) || csk_rwlock_reads_alone(lock, self))) return EDEADLK;
     if (csk_rwlock_know_process(lock) && csk_rwlock_pass(lock, mode, self)) return 0;
     if (deadline_ns == RW_TRY) return EBUSY;
 #ifndef CSK_LOCK_ORDER

@@ -24,7 +24,7 @@ static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *se
 }
 
 static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_watch_t *watch) {
-    uint64_t state = state_to_look_at(lock, self), holder = state & ~(RW_FLAGS | RW_WRITER);
+    uint64_t state = state_to_look_at(lock, self), holder = csk_rwlock_sole_holder(state);
     if (state == 0) return false;
     if (!(state & RW_WRITER)) {
         report_readers(lock, watch->since_ns);

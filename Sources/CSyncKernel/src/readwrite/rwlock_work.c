@@ -117,7 +117,6 @@ static void run_one(csk_rwlock_work_t *work) {
         return;
     }
     int status = csk_rwlock_adopt_section(work->waiter.rwlock, work->waiter.mode, work->waiter.deadline_ns);
-    if (status != 0) csk_rwlock_give_back(work->waiter.rwlock, work->waiter.mode);
     call(work, status);
 }
 

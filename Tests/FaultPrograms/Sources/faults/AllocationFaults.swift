@@ -63,6 +63,10 @@ enum AllocationFaults {
         var entries = 0
         section.execute { section.execute { entries += 1 } }
         check(section.execute(timeout: 0.001) { entries += 1 } && entries == 2)
+        let lock = ReadWriteLock([1])
+        check(lock.withReadLock { $0 } == [1])
+        check(lock.withWriteLock({ $0.append(2) }, thenRead: { value, _ in value }) == [1, 2])
+        check(lock.withReadLock(timeout: .milliseconds(1)) { $0 } == [1, 2])
     }
 
     private static func useValue() {
