@@ -779,6 +779,7 @@ static void begin_schedule(const explore_client_t *client, const schedule_t *sch
     kernel_reset_deadlock();
     kernel_reset_inspect_server();
     kernel_reset_listed();
+    kernel_reset_small_file();
     kernel_reset_watch();
     kernel_reset_tasks();
     kernel_reset_blocks();

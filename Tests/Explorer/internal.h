@@ -48,6 +48,7 @@ void kernel_reset_deadlock(void);
 void kernel_reset_inspect_server(void);
 extern bool kernel_notes_waits;
 void kernel_reset_listed(void);
+void kernel_reset_small_file(void);
 void kernel_reset_watch(void);
 void kernel_reset_tasks(void);
 void kernel_reset_blocks(void);

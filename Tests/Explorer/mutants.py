@@ -47,6 +47,7 @@ MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
 RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock.h"
+SMALL_FILE = "src/base/small_file.c"
 RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h"
 RW_ASYNC, RW_LINGER = "src/readwrite/rwlock_async.c", "src/readwrite/rwlock_linger.c"
 LOCK, LOCK_SLOW, PQUEUE = "src/wait/queue_lock.h", "src/wait/queue_lock.c", "src/queue/pqueue.c"
@@ -674,6 +675,12 @@ MUTANTS = [
     ("a revocation that timed out counts as done", RW_BIAS,
      "    if (status == 0) csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);",
      "    csk_store(&lock->bias, BIAS_OFF, CSK_RELAXED);"),
+    # Files that are read without a descriptor.
+    ("who no longer waits for an answer takes the reader back", SMALL_FILE,
+     "csk_cas(&reader.word, &asked, LEFT, CSK_RELAXED)", "csk_cas(&reader.word, &asked, FREE, CSK_RELAXED)"),
+    ("two threads ask the reader at once", SMALL_FILE,
+     "!csk_cas(&reader.word, &free, TAKEN, CSK_ACQUIRE)) return -1;", "csk_load(&reader.word, CSK_ACQUIRE) != FREE) "
+     "return -1;\n    csk_store(&reader.word, TAKEN, CSK_RELAXED);\n    (void)free;"),
     # Readers without a record.
     ("a reader without a record is counted in the word", RW,
      "    csk_rwlock_leave(lock, RELEASE_READ);\n    return read_alone(lock, deadline_ns);", "    return 0;"),

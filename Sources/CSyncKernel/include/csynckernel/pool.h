@@ -10,8 +10,8 @@
  * runs, else within some milliseconds. For functions that block elsewhere, a thread of the pool looks when no worker
  * has come for waiting work for 1 ms. It asks the system which of the workers sleep inside their functions, and starts
  * others in their place, at most CSK_POOL_THREADS_MAX in all. Where all of them run, it starts one more every
- * millisecond, up to CSK_POOL_WORKERS_MAX, or as many as there are processors. Without /proc or a free descriptor it
- * goes by the threads' processor times. Workers beyond the first ones end after 10 s without work.
+ * millisecond, up to CSK_POOL_WORKERS_MAX, or as many as there are processors. Without /proc it goes by the
+ * threads' processor times. Workers beyond the first ones end after 10 s without work.
  *
  * The worker that went to sleep last is woken first, one wake at a time: it wakes the next if there is more to do. A
  * pool that can't go on and may start no other worker reports that (CSK_EVENT_POOL_STUCK, observe.h).

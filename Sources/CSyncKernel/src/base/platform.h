@@ -108,11 +108,19 @@ extern void (*csk_platform_replaced)(const char *name);
  * loaded. */
 extern void (*csk_platform_held_back)(int error);
 
+/* Reads at most `size` bytes of a file. Returns how many it read, or an errno value below 0. It is no cancellation
+ * point, and leaves errno alone. */
+long csk_platform_read_file(const char *path, char *text, size_t size);
+/* Gives the calling thread a table of descriptors of its own, in which nothing is open. False: the system refuses it,
+ * and nothing has changed. */
+bool csk_platform_have_own_descriptors(void);
+
 /* The system's number for the calling thread. */
 int32_t csk_platform_thread_id(void);
 
 /* What the system says about that thread of this process. SLEEPS: it sleeps, waits for a device, or was stopped.
- * UNKNOWN: the system says nothing, or the process has no descriptor left. Takes some 10 us. */
+ * UNKNOWN: the system says nothing. Takes some 10 us; where the process has no descriptor left, some 30, and up to 10
+ * ms where the processors are busy. */
 typedef enum { CSK_THREAD_UNKNOWN, CSK_THREAD_RUNS, CSK_THREAD_SLEEPS } csk_thread_state_t;
 csk_thread_state_t csk_platform_thread_state(int32_t thread_id);
 

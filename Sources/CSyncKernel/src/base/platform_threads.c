@@ -7,6 +7,7 @@
 #include "base/load_time.h"
 #include "base/platform.h"
 #include "base/quota.h"
+#include "base/small_file.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,6 +20,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+static const unsigned close_in_own_table = 2; /* CLOSE_RANGE_UNSHARE: nothing of what is closed is copied before */
 
 static const int open_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF };
 
@@ -164,18 +170,31 @@ int csk_platform_start_lasting_thread(const csk_lasting_thread_t *thread) {
     return start_thread(&(start_t){ .body = thread->body, .name = thread->name, .lasting = thread }, 0);
 }
 
+/* It is read through syscall, which is no cancellation point. */
+long csk_platform_read_file(const char *path, char *text, size_t size) {
+    int saved = errno;
+    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long length = file < 0 ? -1 : syscall(SYS_read, file, text, size);
+    if (length < 0) length = -errno;
+    if (file >= 0) syscall(SYS_close, file);
+    errno = saved;
+    return length;
+}
+
+bool csk_platform_have_own_descriptors(void) {
+    int saved = errno;
+    bool has = syscall(SYS_close_range, 0U, ~0U, close_in_own_table) == 0;
+    errno = saved;
+    return has;
+}
+
 int32_t csk_platform_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 
 csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
-    int saved = errno;
-    char path[48], text[64];
+    char path[CSK_SMALL_PATH], text[CSK_SMALL_FILE];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread_id);
-    /* The file contains "ID (NAME) STATE ...". It is read through syscall, which is no cancellation point. Workers'
-     * names are short and have no brackets. */
-    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long length = file < 0 ? 0 : syscall(SYS_read, file, text, sizeof text - 1);
-    if (file >= 0) syscall(SYS_close, file);
-    errno = saved;
+    /* The file contains "ID (NAME) STATE ...". Workers' names are short and have no brackets. */
+    long length = csk_small_file_read(path, text, sizeof text - 1);
     if (length <= 0) return CSK_THREAD_UNKNOWN;
     text[length] = 0;
     const char *end = strrchr(text, ')');
@@ -184,13 +203,9 @@ csk_thread_state_t csk_platform_thread_state(int32_t thread_id) {
 }
 
 void csk_platform_thread_name(int32_t thread_id, char *name, size_t size) {
-    int saved = errno;
-    char path[48];
+    char path[CSK_SMALL_PATH];
     snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread_id);
-    int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long length = file < 0 ? 0 : syscall(SYS_read, file, name, size - 1);
-    if (file >= 0) syscall(SYS_close, file);
-    errno = saved;
+    long length = csk_platform_read_file(path, name, size - 1);
     if (length > 0 && name[length - 1] == '\n') length--;
     name[length > 0 ? length : 0] = 0;
 }

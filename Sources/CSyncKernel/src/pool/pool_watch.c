@@ -1,11 +1,11 @@
 /* pool_watch.c: which workers sleep inside their functions, and what is reported when work waits and no worker can be
  * added.
  *
- * The system shows a thread's state in /proc. Where it doesn't, or the process has no descriptor left to open that
- * file, a thread counts as asleep when its processor time stands still: for 10 ms, and for as long as those that run
- * may keep it from a processor. Threads of a group whose quota is used up stand still too. All of them do so together,
- * and for less than a second, which is the longest period of a quota. So where there may be a quota, and no thread but
- * the supervisor has used processor time meanwhile, a thread must stand still for longer than that. */
+ * The system shows a thread's state in /proc. Where it doesn't, a thread counts as asleep when its
+ * processor time stands still: for 10 ms, and for as long as those that run may keep it from a processor. Threads of a
+ * group whose quota is used up stand still too. All of them do so together, and for less than a second, which is the
+ * longest period of a quota. So where there may be a quota, and no thread but the supervisor has used processor time
+ * meanwhile, a thread must stand still for longer than that. */
 #include "pool/pool_watch.h"
 
 #include "base/observe.h"
