@@ -107,6 +107,7 @@ typedef struct csk_workqueue {
     uint32_t beyond;          /* how many of those that wait take no room */
     uint8_t exclusive, suspended;
     uint8_t refuses;  /* what is still in the inbox came after the shutdown */
+    uint8_t round;    /* of those that sort a long inbox: odd while one goes on */
     csk_work_t *late; /* such work, until its caller takes it back */
 } csk_workqueue_t;
 
@@ -183,7 +184,7 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *q
 
 /* Takes work out that has not begun. After 0 its function is not called for it any more. After ENOENT the work has
  * begun, was called already, or was never queued and is zero-filled. The work's memory must still be there. O(1), and
- * O(log n) amortized for ranked work. */
+ * O(log n) for ranked work; where nobody has sorted the work yet, as csk_workqueue_waiting. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Where nothing is before it,
@@ -265,7 +266,9 @@ CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait
  * steps as works are taken out, and then for as many as there are drains, 64 works at a time. */
 CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 
-/* How many wait to begin, and how many run, at some instant during the call, for statistics and tests. */
+/* How many wait to begin, and how many run, at some instant during the call, for statistics and tests. Of what comes
+ * during the call some may not be counted. Where much has come that nobody has sorted yet, this call sorts it: O(n),
+ * with the lock let go after each 128. */
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 /* How many more wait than the queue's capacity says: callers, work of its own turn, delayed work. It is 0 without a

@@ -25,6 +25,7 @@ static void make_anew(csk_workqueue_t *queue) {
     queue->drains = queue->rooms = queue->last_room = NULL;
     queue->first = queue->last = queue->barrier = queue->later_first = queue->later_last = NULL;
     queue->ranked.root = NULL;
+    queue->round = 0;
     queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;
     queue->arrivals = 0;
     queue->exclusive = 0;
@@ -137,7 +138,7 @@ void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
     csk_work_t *before = csk_exchange(&queue->inbox_last, work, CSK_SEQ_CST);
     if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);
     else csk_store(&queue->inbox_first, work, CSK_RELEASE);
-    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, 1u, CSK_RELEASE);
+    if (CSK_UNLIKELY(urgent)) csk_exchange(&queue->urgent, (uint32_t)URGENT, CSK_RELEASE);
 }
 
 /* For a queue with a bound. The waiting work is counted, so all of this happens under the lock. */
@@ -281,10 +282,12 @@ int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_
 int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
-    csk_work_sort(queue);
+    uint32_t place = csk_load(&work->place, CSK_RELAXED);
+    /* Who gets the work's room comes behind what is in the inbox. */
+    if (place == PLACE_INBOX || place == PLACE_INBOX_MARKED || queue->rooms != NULL) csk_work_sort(queue);
     /* After the sort the work is no longer in the inbox. Work that still seems to be there is just being queued
      * again. */
-    bool waits = csk_load(&work->place, CSK_RELAXED) > PLACE_INBOX &&
+    bool waits = csk_load(&work->place, CSK_RELAXED) >= PLACE_FIRST &&
                  work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
     if (waits) {
         csk_work_remove(queue, work);

@@ -44,6 +44,10 @@
  * The inbox is a list. Any thread appends to it by exchanging its end. It is read under the lock. Between an exchange
  * and the store that links the work to the one before it, the list is broken there: readers wait for that one store.
  *
+ * A long inbox is sorted in pieces, with the lock free in between. A look that needs all of it marks the work that is
+ * last then, and `round` counts when marks are set and met: docs/design/workqueue.md, "A long inbox". While a worker is
+ * on its way to urgent work, `urgent` says up to which round others must not pass it.
+ *
  * A caller of sync stands in the lists as works do. It is put there under the lock. Before it unlocks, it takes its
  * turn if that has come; otherwise it looks for whatever may begin instead, since it sorted. From then on it touches
  * its own word alone. A worker that takes it answers in that word, and on a serial queue EXCLUSIVE is set while the
@@ -94,7 +98,11 @@ enum {
 };
 
 /* csk_work_t.place */
-enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER, PLACE_LATER };
+enum { PLACE_NOWHERE = 0, PLACE_INBOX, PLACE_INBOX_MARKED, PLACE_FIRST, PLACE_RANKED, PLACE_BARRIER, PLACE_LATER };
+
+/* csk_workqueue_t.urgent: 0, or URGENT, or URGENT_UNTIL and the low byte of the round with whose end all is sorted that
+ * was urgent. */
+enum { URGENT = 1, URGENT_UNTIL = 256 };
 
 #define STATE_ACTIVE_ONE UINT64_C(1)
 #define STATE_ACTIVE UINT64_C(0xFFFF)
@@ -142,8 +150,13 @@ static inline int64_t csk_work_arrival(const csk_work_t *work) {
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
-/* Moves the works of the inbox into the order in which they will run, or to the late ones. */
+/* Moves some works from the inbox into the order in which they will run, or to the late ones. Returns whether works
+ * were left in the inbox. */
+bool csk_work_sort_piece(csk_workqueue_t *queue);
+/* Does so with all that are in the inbox when it is called. Where they are many, it lets the lock go now and then. */
 void csk_work_sort(csk_workqueue_t *queue);
+/* Does so until the caller, a worker, finds what comes first. */
+void csk_work_sort_to_take(csk_workqueue_t *queue);
 /* Takes `work`, which may be gone, out of the late ones. Returns false where it is none of them. */
 bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work);
 /* The queue was found full, which is as long as its line gets: the metrics are told. */

@@ -148,13 +148,15 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_refusal_t refusal;
     csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
-    bool listed = end_suspension(queue, STATE_SHUT);
+    csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
+    csk_work_sort(queue); /* the queue may be suspended, and nothing of it begins before it is taken out */
     queue->refuses = 1;
     csk_work_t *first = cancel ? csk_work_remove_all(queue) : NULL;
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
     for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
     if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
+    bool listed = end_suspension(queue, STATE_SHUT);
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(&refusal);

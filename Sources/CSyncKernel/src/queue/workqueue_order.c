@@ -109,10 +109,15 @@ void csk_work_note_full(csk_workqueue_t *queue) {
     if (csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
 }
 
-void csk_work_sort(csk_workqueue_t *queue) {
+/* A look at the inbox moves so many works while it has the lock. In the explorer it moves fewer. */
+#ifndef CSK_WORK_PIECE
+#define CSK_WORK_PIECE 128
+#endif
+
+bool csk_work_sort_piece(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
     bool any = work != NULL;
-    while (work != NULL) {
+    for (int moved = 0; work != NULL && moved < CSK_WORK_PIECE; moved++) {
         csk_work_t *next = (csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
         if (next == NULL) {
             /* This store comes before the exchange: a thread that finds the inbox empty stores inbox_first. */
@@ -123,11 +128,70 @@ void csk_work_sort(csk_workqueue_t *queue) {
                      looks++)
                     csk_platform_await_step(looks);
         }
+        if (CSK_UNLIKELY(csk_load(&work->place, CSK_RELAXED) == PLACE_INBOX_MARKED)) queue->round++;
         if (CSK_UNLIKELY(queue->refuses) && !(work->kind & WORK_STAYS)) put_among_late(queue, work);
         else csk_work_arrange(queue, work);
         work = next;
     }
     if (any && csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
+    /* The inbox is not empty, so nobody else stores this. */
+    if (CSK_UNLIKELY(work != NULL)) csk_store(&queue->inbox_first, work, CSK_RELAXED);
+    return work != NULL;
+}
+
+/* The number that queue->round has once all is sorted that is in the inbox now. A round that goes on ends with a work
+ * that came before. */
+static uint8_t end_of_next_round(const csk_workqueue_t *queue) {
+    return (uint8_t)(queue->round + (queue->round % 2 != 0 ? 3 : 2));
+}
+
+static bool is_over(const csk_workqueue_t *queue, uint8_t end) { return (int8_t)(queue->round - end) >= 0; }
+
+/* Works were left in the inbox. Lets the lock go, sorts the next piece, and so on until the round is over. */
+static __attribute__((noinline)) void sort_on(csk_workqueue_t *queue, uint8_t end) {
+    for (bool left = true; left && !is_over(queue, end);) {
+        if (queue->round % 2 == 0) {
+            csk_work_t *last = csk_load(&queue->inbox_last, CSK_SEQ_CST);
+            csk_store(&last->place, (uint32_t)PLACE_INBOX_MARKED, CSK_RELAXED);
+            queue->round++;
+        }
+        csk_workqueue_unlock(queue);
+        csk_queue_lock(&queue->lock); /* the queue is this process's, since the caller had the lock before */
+        left = csk_work_sort_piece(queue);
+    }
+}
+
+void csk_work_sort(csk_workqueue_t *queue) {
+    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on(queue, end_of_next_round(queue));
+}
+
+/* Whether a worker may take the first work of the queue's own priority without a look at the inbox, if nothing there is
+ * urgent. A caller that queued work while a worker of a concurrent queue was on its way left it to that worker to ask
+ * for the next one. The worker does that for sorted work. */
+static inline bool has_sorted(const csk_workqueue_t *queue) {
+    return queue->first != NULL && (queue->width <= 1 || queue->first != queue->last);
+}
+
+/* Works were left in the inbox, and `urgent` was so before. While the lock is free, others must not pass what is
+ * urgent. They don't either where somebody has set URGENT again. */
+static __attribute__((noinline)) void sort_on_to_take(csk_workqueue_t *queue, uint32_t urgent) {
+    if (urgent == URGENT) {
+        urgent = URGENT_UNTIL | end_of_next_round(queue);
+        uint32_t none = 0;
+        csk_cas(&queue->urgent, &none, urgent, CSK_RELAXED);
+    } else if (urgent == 0 || is_over(queue, (uint8_t)urgent)) {
+        if (has_sorted(queue)) return;
+        urgent = end_of_next_round(queue);
+    }
+    sort_on(queue, (uint8_t)urgent);
+}
+
+void csk_work_sort_to_take(csk_workqueue_t *queue) {
+    uint32_t urgent = csk_load(&queue->urgent, CSK_RELAXED);
+    /* It is cleared before the inbox is read. */
+    if (CSK_UNLIKELY(urgent != 0) && (urgent == URGENT || is_over(queue, (uint8_t)urgent)))
+        urgent = csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE);
+    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on_to_take(queue, urgent);
 }
 
 static csk_work_t *next_in_order(const csk_workqueue_t *queue) {
@@ -194,13 +258,7 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
 }
 
 csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
-    if (queue->first == NULL) return NULL;
-    /* A caller that queued work while this worker was on its way left it to this worker to ask for the next one. This
-     * worker does that for sorted work. */
-    if (queue->width > 1 && queue->first == queue->last) return NULL;
-    /* `urgent` is cleared before the inbox is read. */
-    if (CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0 && csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE) != 0))
-        return NULL;
+    if (!has_sorted(queue) || CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0)) return NULL;
     return csk_work_take(queue, section);
 }
 

@@ -73,7 +73,7 @@ static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
-    csk_work_sort(queue);                          /* what came before it is before it */
+    csk_work_sort_piece(queue);                    /* what came before it is before it */
     return give_place(queue);
 }
 
@@ -131,8 +131,8 @@ static int wait_in_line(csk_workqueue_t *queue, csk_sync_call_t *call) {
 /* Called under the lock. Lets the caller into the queue, puts it into the line for room, or refuses it. */
 static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     bool stays = (call->work.kind & WORK_STAYS) != 0;
-    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     csk_work_sort(queue);
+    if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     if (!stays && csk_workqueue_is_full(queue)) {
         csk_work_note_full(queue);
         if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;

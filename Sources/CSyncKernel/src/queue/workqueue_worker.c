@@ -166,9 +166,10 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_queue_lock(&queue->lock); /* a worker is in its own process: see csk_workqueue_serve */
     if (ends) csk_section_end(section, &done);
+    if (CSK_UNLIKELY(queue->rooms != NULL)) csk_work_sort(queue); /* who gets room comes behind what is in the inbox */
     csk_work_t *work = csk_work_take_sorted(queue, section);
     if (work == NULL) {
-        csk_work_sort(queue);
+        csk_work_sort_to_take(queue);
         work = csk_work_take(queue, section);
     }
     if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
