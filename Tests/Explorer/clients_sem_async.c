@@ -28,6 +28,44 @@ CLIENT(sem_async_hands_over, .setup = make_empty, .threads = { gives_data, queue
 CLIENT(sem_async_and_thread, .setup = make_empty, .threads = { gives_two, queues, takes }, .check = was_granted,
        .invariant = is_published, .preemptions = 1)
 
+/* A waiter is raised above the one before it while a permit comes, which one of the two gets. */
+static void queues_two_and_raises(void) {
+    queue_async(0, 1, 1, CSK_NEVER, note);
+    queue_async(1, 0, 1, CSK_NEVER, note);
+    explore_set(&shared->flags[0], 1);
+    int status = csk_sem_raise(sem, &shared->waiters[1], csk_rank(2, CSK_PLACE_BACK));
+    EXPECT(status == 0 || (status == EBUSY && shared->called == 2));
+    shared->flags[1] = 1;
+}
+static void gives_beside_a_raise(void) {
+    explore_wait(&shared->flags[0], 1);
+    bool was_raised = shared->flags[1];
+    signal_some(1);
+    EXPECT(!was_raised || shared->order[0] == 11);
+    signal_some(1);
+}
+CLIENT(sem_raised_beside_signals, .setup = make_empty, .threads = { queues_two_and_raises, gives_beside_a_raise },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+
+/* The first asks for more than there is. Who is raised above it is served at once, and cancelled at the same time or
+ * not. */
+static void raises_above_a_large_one(void) {
+    queue_async(0, 1, 2, CSK_NEVER, note);
+    queue_async(1, 0, 1, CSK_NEVER, note);
+    explore_set(&shared->flags[0], 1);
+    EXPECT_EQUAL(csk_sem_raise(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK)), 0); /* that is lower */
+    int status = csk_sem_raise(sem, &shared->waiters[1], csk_rank(2, CSK_PLACE_BACK));
+    EXPECT(status == 0 || status == EBUSY);
+    if (status == 0) EXPECT_EQUAL(shared->status[1], 1000);
+    signal_some(1 + (status == 0 ? 1 : 0));
+}
+static void cancels_the_small_one(void) {
+    explore_wait(&shared->flags[0], 1);
+    csk_sem_cancel(sem, &shared->waiters[1]);
+}
+CLIENT(sem_raised_above_a_large_one, .setup = make_one, .threads = { raises_above_a_large_one, cancels_the_small_one },
+       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+
 /* One signal serves three functions, in order, before it returns. */
 static void queues_three(void) {
     for (int i = 0; i < 3; i++) queue_async(i, 0, 1, CSK_NEVER, note);

@@ -74,6 +74,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     /// Waits for what the pool was asked for. At the task's own priority an escalation raises the wait.
     private func wait(_ wait: ResourceWait, until deadline: Int64, atItsOwn isItsOwn: Bool) async -> Int32 {
         if !isItsOwn || RequestPriority.ofRequest != nil { return await wait.wait(until: deadline, at: self) }
+        testStep("ResourcePool: a request waits", wait)
         return await withTaskPriorityEscalationHandler {
             // One that came since the request was made has found no handler.
             raise(wait, to: Task.currentPriority)

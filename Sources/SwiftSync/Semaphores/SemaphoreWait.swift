@@ -44,6 +44,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private func acquire(_ permits: UInt32, naming priority: CommandPriority?, _ deadline: Int64) async -> Int32 {
         await wait() {
             let rank = RequestPriority.rankOfTask(naming: priority)
+            testStep("SemaphoreWait: knows its rank", self)
             let status = unsafe waiter.lock(owner: self) {
                 unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
             }

@@ -81,6 +81,37 @@ struct EscalationTests {
         #expect(try await placeOfEscalated(object, request: .low) == 3)
     }
 
+    /// The task stands where it knows its priority, and no handler or no waiter of it can be found.
+    @Test(arguments: [
+        (Object.asyncMutex, "SemaphoreWait: knows its rank"), (.semaphore, "SemaphoreWait: knows its rank"),
+        (.pool, "ResourcePool: a request waits"),
+    ])
+    func anEscalationJustBeforeAWaitIsQueuedIsNotMissed(object: Object, step: String) async throws {
+        let place = Self.place(object), entered = Flag(), leave = Flag(), order = Shared([String]())
+        let holder = Task {
+            try await place.wait(.normal) {
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+        await waitUntil { entered.isRaised }
+        let other = Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } }
+        await waitUntil { place.waiting() == 1 }
+        let pause = StepPause(step), after = StepPause("TaskWait: is queued")
+        let low = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            try await pause.within { try await after.within { try await place.wait(nil) { order.append("low") } } }
+        }
+        await pause.isReached()
+        low.escalatePriority(to: .high)
+        pause.goOn()
+        await after.isReached()
+        after.goOn()
+        #expect(place.waiting() == 2)
+        leave.raise()
+        for task in [holder, other, low] { try await task.value }
+        #expect(order.value == ["low", "other"])
+    }
+
     /// A task that is awaited by one of a higher priority is escalated by the system.
     @Test
     func whoIsAwaitedByAnUrgentTaskIsServedNext() async throws {

@@ -150,10 +150,8 @@ static inline int64_t csk_work_arrival(const csk_work_t *work) {
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
-/* Moves some works from the inbox into the order in which they will run, or to the late ones. Returns whether works
- * were left in the inbox. */
-bool csk_work_sort_piece(csk_workqueue_t *queue);
-/* Does so with all that are in the inbox when it is called. Where they are many, it lets the lock go now and then. */
+/* Moves the works that are in the inbox when it is called into the order in which they will run, or to the late ones.
+ * Where they are many, it lets the lock go now and then. */
 void csk_work_sort(csk_workqueue_t *queue);
 /* Does so until the caller, a worker, finds what comes first. */
 void csk_work_sort_to_take(csk_workqueue_t *queue);
@@ -304,8 +302,9 @@ bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait);
 /* Gives a caller its turn (CALL_GRANTED), or refuses it for ever (CALL_REFUSED). The caller's memory may be gone
  * afterwards. */
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
-/* Called under the lock when work has left a queue for whose room others wait. The first of them gets the place, if
- * there is one. Returns the wait to tell. */
+/* Called under the lock when work has left a queue for whose room others wait, by who has sorted the inbox before: who
+ * gets room comes behind what was there. The first that waits gets the place, if there is one. Returns the wait to
+ * tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 /* Called under the lock when the queue is shut. Takes all waits for room out; the caller tells them of the shutdown. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);

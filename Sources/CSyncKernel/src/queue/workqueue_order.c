@@ -114,7 +114,8 @@ void csk_work_note_full(csk_workqueue_t *queue) {
 #define CSK_WORK_PIECE 128
 #endif
 
-bool csk_work_sort_piece(csk_workqueue_t *queue) {
+/* Returns whether works were left in the inbox. */
+static bool sort_piece(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
     bool any = work != NULL;
     for (int moved = 0; work != NULL && moved < CSK_WORK_PIECE; moved++) {
@@ -157,12 +158,12 @@ static __attribute__((noinline)) void sort_on(csk_workqueue_t *queue, uint8_t en
         }
         csk_workqueue_unlock(queue);
         csk_queue_lock(&queue->lock); /* the queue is this process's, since the caller had the lock before */
-        left = csk_work_sort_piece(queue);
+        left = sort_piece(queue);
     }
 }
 
 void csk_work_sort(csk_workqueue_t *queue) {
-    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on(queue, end_of_next_round(queue));
+    if (CSK_UNLIKELY(sort_piece(queue))) sort_on(queue, end_of_next_round(queue));
 }
 
 /* Whether a worker may take the first work of the queue's own priority without a look at the inbox, if nothing there is
@@ -175,15 +176,12 @@ static inline bool has_sorted(const csk_workqueue_t *queue) {
 /* Works were left in the inbox, and `urgent` was so before. While the lock is free, others must not pass what is
  * urgent. They don't either where somebody has set URGENT again. */
 static __attribute__((noinline)) void sort_on_to_take(csk_workqueue_t *queue, uint32_t urgent) {
-    if (urgent == URGENT) {
-        urgent = URGENT_UNTIL | end_of_next_round(queue);
-        uint32_t none = 0;
-        csk_cas(&queue->urgent, &none, urgent, CSK_RELAXED);
-    } else if (urgent == 0 || is_over(queue, (uint8_t)urgent)) {
-        if (has_sorted(queue)) return;
-        urgent = end_of_next_round(queue);
-    }
-    sort_on(queue, (uint8_t)urgent);
+    uint8_t end = end_of_next_round(queue);
+    uint32_t none = 0;
+    bool over = urgent == 0 || (urgent != URGENT && is_over(queue, (uint8_t)urgent));
+    if (over && has_sorted(queue)) return;
+    if (urgent == URGENT) csk_cas(&queue->urgent, &none, (uint32_t)(URGENT_UNTIL | end), CSK_RELAXED);
+    sort_on(queue, end);
 }
 
 void csk_work_sort_to_take(csk_workqueue_t *queue) {
@@ -191,7 +189,8 @@ void csk_work_sort_to_take(csk_workqueue_t *queue) {
     /* It is cleared before the inbox is read. */
     if (CSK_UNLIKELY(urgent != 0) && (urgent == URGENT || is_over(queue, (uint8_t)urgent)))
         urgent = csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE);
-    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on_to_take(queue, urgent);
+    if (CSK_UNLIKELY(sort_piece(queue))) sort_on_to_take(queue, urgent);
+    else if (CSK_UNLIKELY(urgent >= URGENT_UNTIL)) csk_cas(&queue->urgent, &urgent, 0u, CSK_RELAXED);
 }
 
 static csk_work_t *next_in_order(const csk_workqueue_t *queue) {

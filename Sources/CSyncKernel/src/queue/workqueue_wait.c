@@ -73,7 +73,6 @@ static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
 
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
     if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
-    csk_work_sort_piece(queue);                    /* what came before it is before it */
     return give_place(queue);
 }
 
