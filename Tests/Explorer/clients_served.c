@@ -72,6 +72,43 @@ static void takes_view(void) {
         if (!(objects[i].flags & CSK_INSPECT_BUSY)) EXPECT(objects[i].running <= 1 && objects[i].count <= 2);
 }
 
+/* Works that go when they have run, while a view counts them one at a time. */
+static void runs_and_goes(csk_work_t *work, int status) {
+    runs(work, status);
+    explore_free(work, sizeof *work);
+}
+static void enqueues_two(void) {
+    for (int i = 0; i < 2; i++) {
+        csk_work_t *work = explore_allocate(sizeof *work);
+        EXPECT_EQUAL(csk_workqueue_enqueue(shared->queues[0], work, runs_and_goes), 0);
+    }
+    give_up(0);
+}
+static void goes(csk_work_t *work, int status) {
+    EXPECT(status == 0 || status == ECANCELED);
+    __atomic_fetch_add(&shared->ran, 1, __ATOMIC_SEQ_CST);
+    explore_free(work, sizeof *work);
+}
+static void enqueues_two_and_refuses(void) {
+    for (int i = 0; i < 2; i++) {
+        csk_work_t *work = explore_allocate(sizeof *work);
+        EXPECT_EQUAL(csk_workqueue_enqueue(shared->queues[0], work, goes), 0);
+    }
+    csk_workqueue_shutdown(shared->queues[0], true);
+    give_up(0);
+}
+static void takes_view_of_two(void) {
+    static csk_inspected_object_t objects[4];
+    static csk_inspected_worker_t workers[4];
+    static csk_look_t look;
+    csk_inspection_t view = { .objects = objects, .workers = workers, .object_room = 4, .worker_room = 4 };
+    look = (csk_look_t){ .view = &view, .now_ns = explore_now(), .ends_ns = explore_now() + 50000000 };
+    csk_look_at_pool(&look);
+    csk_look_at_kept_queues(&look);
+    for (uint32_t i = 0; i < view.object_count; i++)
+        if (!(objects[i].flags & CSK_INSPECT_BUSY)) EXPECT(objects[i].running + objects[i].count <= 2);
+}
+
 static void one_ran(void) { EXPECT_EQUAL(shared->ran, 1); }
 static void two_ran(void) { EXPECT_EQUAL(shared->ran, 2); }
 static void three_ran(void) { EXPECT_EQUAL(shared->ran, 3); }
@@ -88,6 +125,9 @@ static void make_for_an_end(void) {
 
 CLIENT(served_goes, .setup = make_one, .threads = { enqueues_and_releases, takes_view }, .check = one_ran,
        .preemptions = 1)
+CLIENT(served_counts, .setup = make_one, .threads = { enqueues_two, takes_view_of_two }, .check = two_ran)
+CLIENT(served_counts_what_is_refused, .setup = make_one, .threads = { enqueues_two_and_refuses, takes_view_of_two },
+       .check = two_ran)
 CLIENT(served_gives_way, .setup = make, .threads = { enqueues_at_both, takes_view }, .check = three_ran)
 CLIENT(served_by_a_thread_that_ends, .setup = make_for_an_end, .threads = { enqueues_for_an_end, takes_view },
        .check = two_ran)

@@ -167,6 +167,7 @@ RETRIES = {
 
 # Each round goes on to another place, and no other thread decides how many there are; or each runs what has come.
 WALKS = {
+    "src/inspect/inspect_objects.c count_rest": 1,
     "include/csynckernel/rcu_map.h csk_rcu_map_next_of": 1,
     "src/base/metrics.c csk_metrics_read": 1,
     "src/base/metrics.c csk_metrics_stamp": 1,
@@ -216,9 +217,8 @@ NOT_EXPLORED = {
     "src/base/platform_threads.c replace": 1,
     "src/inspect/inspect.c look_at_callbacks": 1,
     "src/inspect/inspect.c look_at_threads": 1,
-    "src/inspect/inspect_objects.c count_inbox": 1,
+    "src/inspect/inspect_objects.c count_piece": 1,
     "src/inspect/inspect_objects.c read_pqueue": 1,
-    "src/inspect/inspect_pool.c try_kept_queue": 1,
     "src/inspect/inspect_server.c csk_inspect_end_serving": 1,
     "src/inspect/inspect_server.c lock_folder": 1,
     "src/inspect/inspect_server.c serve": 1,

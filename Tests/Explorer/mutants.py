@@ -814,7 +814,14 @@ MUTANTS = [
      "    if (!csk_section_is_over(section)) leave_by(step_back, section->queue);\n    return section->queue;\n",
      "    if (!csk_section_is_over(section)) step_back(section->queue);\n    return section->queue;\n"),
     ("a view reads a queue that no worker serves any more", INSPECT_POOL,
-     "        kept = is_kept(object->address);\n", "        kept = true;\n"),
+     "    bool kept = is_kept(queue);\n", "    bool kept = true;\n"),
+    ("a view goes on counting works that have left the inbox", "src/inspect/inspect_objects.c",
+     "        if (queue->arrivals != counted.arrivals || queue->refuses) counted = begin_count(object, queue);\n", ""),
+    ("a view gives its pin up before it reads", INSPECT_POOL,
+     "    copy_name(object, queue);\n    object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;\n"
+     "    csk_look_at_workqueue(look, object, until_ns);\n    csk_workqueue_unpin(queue);\n",
+     "    csk_workqueue_unpin(queue);\n    copy_name(object, queue);\n"
+     "    object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;\n    csk_look_at_workqueue(look, object, until_ns);\n"),
     ("a queue that is resumed stays listed", WQ_LIFE,
      "    if (listed) take_off(queue);\n    return suspended", "    return suspended"),
     ("who ends a suspension does not keep the queue", WQ_LIFE,

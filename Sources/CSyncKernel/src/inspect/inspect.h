@@ -7,6 +7,10 @@
 #include "wait/waits.h"
 
 enum { CSK_LOOK_RUNS = 256, CSK_LOOK_NODES = 4096 };
+/* So many works are counted at a time. A build for tests may have a smaller number. */
+#ifndef CSK_LOOK_PIECE
+#define CSK_LOOK_PIECE 64
+#endif
 
 /* A thread that is inside a section of a work queue. */
 typedef struct csk_look_run {
@@ -73,7 +77,7 @@ void csk_look_at(csk_look_t *look, csk_inspected_object_t *object);
 csk_inspected_object_t *csk_look_at_cond(csk_look_t *look, const csk_wait_t *wait);
 /* The name that csk_name gave to the address of an object that may be gone. */
 void csk_look_name_of_address(const csk_look_t *look, csk_inspected_object_t *object);
-/* A work queue that exists. Its lock is tried until `until_ns`, once where that has passed. */
+/* A work queue that stays. Its lock is tried until `until_ns`, and had for a piece of what is counted at a time. */
 void csk_look_at_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns);
 
 /* ---- inspect_pool.c ---- */

@@ -254,16 +254,23 @@ static void read_rwlock(csk_look_t *look, csk_inspected_object_t *object) {
 
 /* ---- Work queues ------------------------------------------------------------------------------------------------- */
 
-/* Called under the queue's lock, so nobody takes works out. A work that is not linked yet ends the count. */
-static int64_t count_inbox(csk_inspected_object_t *object, csk_workqueue_t *queue) {
-    int64_t count = 0;
-    const csk_work_t *work = csk_load(&queue->inbox_last, CSK_RELAXED) != NULL
-                                 ? csk_load(&queue->inbox_first, CSK_ACQUIRE)
-                                 : NULL;
-    for (; work != NULL && count < CSK_LOOK_NODES; count++)
-        work = (const csk_work_t *)csk_load(&work->node.next, CSK_ACQUIRE);
-    if (work != NULL) object->flags |= CSK_INSPECT_AT_LEAST;
-    return count;
+/* How far the works of a queue were counted: those before `at`, which stands in the inbox as long as nothing has left
+ * it. What leaves it gets a number of arrival, but for what is refused. */
+typedef struct {
+    const csk_work_t *at;
+    int64_t arrivals;
+} counted_t;
+
+/* These two are called under the queue's lock. A work that is not linked yet ends the count. */
+static counted_t begin_count(csk_inspected_object_t *object, csk_workqueue_t *queue) {
+    object->count = queue->waiting;
+    object->running = queue->running;
+    bool any = csk_load(&queue->inbox_last, CSK_RELAXED) != NULL;
+    return (counted_t){ any ? csk_load(&queue->inbox_first, CSK_ACQUIRE) : NULL, queue->arrivals };
+}
+static void count_piece(csk_inspected_object_t *object, counted_t *counted) {
+    for (int nodes = 0; counted->at != NULL && nodes < CSK_LOOK_PIECE; nodes++, object->count++)
+        counted->at = (const csk_work_t *)csk_load(&counted->at->node.next, CSK_ACQUIRE);
 }
 
 /* Called under the queue's lock. Threads are shown by their records. All stand by when they came. */
@@ -283,8 +290,6 @@ static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const c
 
 /* Called under the queue's lock. */
 static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue) {
-    object->count = queue->waiting + count_inbox(object, queue);
-    object->running = queue->running;
     if (queue->suspended) object->flags |= CSK_INSPECT_SUSPENDED;
     read_waits(look, object, queue->rooms, CSK_WAITS_FOR_ROOM);
     read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
@@ -300,6 +305,18 @@ static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, in
     return csk_waits_try_lock(look->record, &queue->lock, until_ns);
 }
 
+/* Whoever needs the queue's lock gets it after each piece. */
+static void count_rest(const csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue,
+                       counted_t counted, int64_t until_ns) {
+    for (int nodes = CSK_LOOK_PIECE; counted.at != NULL && nodes < CSK_LOOK_NODES; nodes += CSK_LOOK_PIECE) {
+        if (!try_lock_of_queue(look, queue, until_ns)) break;
+        if (queue->arrivals != counted.arrivals || queue->refuses) counted = begin_count(object, queue);
+        count_piece(object, &counted);
+        csk_workqueue_unlock(queue);
+    }
+    if (counted.at != NULL) object->flags |= CSK_INSPECT_AT_LEAST;
+}
+
 void csk_look_at_workqueue(csk_look_t *look, csk_inspected_object_t *object, int64_t until_ns) {
     csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
     object->most = queue->capacity;
@@ -311,7 +328,10 @@ void csk_look_at_workqueue(csk_look_t *look, csk_inspected_object_t *object, int
         return;
     }
     read_queue_locked(look, object, queue);
+    counted_t counted = begin_count(object, queue);
+    count_piece(object, &counted);
     csk_workqueue_unlock(queue);
+    count_rest(look, object, queue, counted, until_ns);
 }
 
 /* ---- Any object -------------------------------------------------------------------------------------------------- */

@@ -5,9 +5,10 @@
  * that waits for a worker. Both are known under the pool's lock: who takes an item out of the line stands there as its
  * worker at once (`item`), and a worker gives its pin up, or has the queue posted again, only behind its next turn
  * under that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line
+ * under that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line
  * names is there as long as the reader has the pool's lock, and whoever frees its memory does so behind that: the
- * unlocking and the worker's locking order the two. The reader tries the queue's lock once, and what it copies is
- * bounded.
+ * unlocking and the worker's locking order the two. The reader pins the queue meanwhile, one at a time, and reads it
+ * without the pool's lock. So the pool waits for a walk along its workers and the first of its items, and for no queue.
  *
  * The pool's lock comes before a queue's here, and nobody takes it while it has a queue's. */
 #include "inspect/inspect.h"
@@ -20,12 +21,9 @@
 
 enum { POSTED_MOST = 64 };
 
-/* Called under the pool's lock, for a queue of which the pool has said there that it is posted or served. Its lock is
- * tried once, since the pool waits meanwhile. */
-static void read_kept_queue(csk_look_t *look, csk_inspected_object_t *object) {
-    const csk_workqueue_t *queue = object->address;
+/* Called under the pool's lock, or with a pin. */
+static void copy_name(csk_inspected_object_t *object, const csk_workqueue_t *queue) {
     if (queue->name != NULL) csk_copy_text(object->name, sizeof object->name, queue->name);
-    csk_look_at_workqueue(look, object, look->now_ns);
 }
 
 /* Called under the pool's lock. */
@@ -38,7 +36,9 @@ static void read_posted(csk_look_t *look, csk_pool_item_t *item) {
     object->flags |= CSK_INSPECT_POSTED;
     if (item->since_ms != 0)
         object->posted_ns = look->now_ns - (int32_t)(csk_pool_stamp(look->now_ns) - item->since_ms) * INT64_C(1000000);
-    if (is_queue && fresh) read_kept_queue(look, object);
+    if (!is_queue || !fresh) return;
+    copy_name(object, queue);
+    object->flags |= CSK_INSPECT_BUSY; /* until it has been read */
 }
 
 /* Called under the pool's lock. The queue that the worker serves, which is there; NULL: none. */
@@ -63,6 +63,38 @@ static void read_worker(csk_look_t *look, const csk_pool_worker_t *worker) {
     seen->queue = queue_of_worker(worker);
     if (seen->queue == NULL) return;
     seen->running_ns = csk_load(&worker->frame->running_ns, CSK_RELAXED);
+}
+
+/* Called under the pool's lock. Whether a worker serves the queue of that address, or the queue waits for one. */
+static bool is_kept(const void *queue) {
+    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL; worker = worker->next)
+        if (queue_of_worker(worker) == queue) return true;
+    for (int level = 0; level < CSK_POOL_LEVELS; level++) {
+        csk_pool_item_t *item = csk_pool.levels[level].first;
+        for (int seen = 0; item != NULL && seen < POSTED_MOST; item = item->next, seen++)
+            if (item->function == csk_workqueue_serve && csk_workqueue_of(item) == queue) return true;
+    }
+    return false;
+}
+
+/* Pins the queue of that address, if the pool keeps it. */
+static bool pin_kept(csk_workqueue_t *queue, int64_t until_ns) {
+    if (!csk_waits_try_static_lock(&csk_pool.lock, until_ns)) return false;
+    bool kept = is_kept(queue);
+    if (kept) csk_workqueue_pin(queue);
+    csk_queue_unlock(&csk_pool.lock);
+    return kept;
+}
+
+/* Reads the queue, if the pool keeps it. Its memory may go with the pin. */
+static void read_kept_queue(csk_look_t *look, csk_inspected_object_t *object) {
+    csk_workqueue_t *queue = (csk_workqueue_t *)(uintptr_t)object->address;
+    int64_t until_ns = csk_look_until(look);
+    if (!pin_kept(queue, until_ns)) return;
+    copy_name(object, queue);
+    object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;
+    csk_look_at_workqueue(look, object, until_ns);
+    csk_workqueue_unpin(queue);
 }
 
 /* The queue may be gone by now, and its own name was copied while it was there. */
@@ -90,35 +122,10 @@ void csk_look_at_pool(csk_look_t *look) {
         for (; item != NULL && seen < POSTED_MOST; item = item->next, seen++) read_posted(look, item);
     }
     csk_queue_unlock(&csk_pool.lock);
-    for (uint32_t i = first; i < look->view->object_count; i++) name_kept(look, &look->view->objects[i]);
-}
-
-/* Called under the pool's lock. Whether a worker serves the queue of that address, or the queue waits for one. */
-static bool is_kept(const void *queue) {
-    for (const csk_pool_worker_t *worker = csk_pool.all; worker != NULL; worker = worker->next)
-        if (queue_of_worker(worker) == queue) return true;
-    for (int level = 0; level < CSK_POOL_LEVELS; level++) {
-        csk_pool_item_t *item = csk_pool.levels[level].first;
-        for (int seen = 0; item != NULL && seen < POSTED_MOST; item = item->next, seen++)
-            if (item->function == csk_workqueue_serve && csk_workqueue_of(item) == queue) return true;
+    for (uint32_t i = first; i < look->view->object_count; i++) {
+        if (look->view->objects[i].flags & CSK_INSPECT_BUSY) read_kept_queue(look, &look->view->objects[i]);
+        name_kept(look, &look->view->objects[i]);
     }
-    return false;
-}
-
-/* The queue's lock is tried for as long as others are, but under the pool's lock only once at a time. */
-static void try_kept_queue(csk_look_t *look, csk_inspected_object_t *object) {
-    uint32_t tries = 0;
-    int64_t until_ns = csk_look_until(look);
-    bool kept;
-    do {
-        if (!csk_waits_try_static_lock(&csk_pool.lock, until_ns)) return;
-        kept = is_kept(object->address);
-        if (kept) {
-            object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;
-            read_kept_queue(look, object);
-        }
-        csk_queue_unlock(&csk_pool.lock);
-    } while (kept && (object->flags & CSK_INSPECT_BUSY) && csk_waits_may_try(NULL, &tries, until_ns));
 }
 
 void csk_look_at_kept_queues(csk_look_t *look) {
@@ -133,6 +140,6 @@ void csk_look_at_kept_queues(csk_look_t *look) {
     }
     for (uint32_t i = 0; look->more == NULL && i < view->object_count; i++)
         if (view->objects[i].kind == CSK_OBJECT_WORKQUEUE && (view->objects[i].flags & CSK_INSPECT_BUSY))
-            try_kept_queue(look, &view->objects[i]);
+            read_kept_queue(look, &view->objects[i]);
     for (uint32_t i = first; i < view->object_count; i++) name_kept(look, &view->objects[i]);
 }
