@@ -179,15 +179,49 @@ static void refused_for_a_moment_it_is_tried_again(void) {
     in_a_child(wait_while_it_is_refused, &times);
 }
 
+static void *enter_with_own_affinity(void *context) {
+    cpu_set_t before, after;
+    CHECK_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    enter_once(NULL);
+    CHECK_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    CHECK(CPU_EQUAL(&before, &after));
+    return context;
+}
+/* The first waiter of each episode visits the processors. */
+static void wait_though_it_is_refused(void *context) {
+    (void)context;
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_EQ(LOAD(&gate.summary), GATE_READY);
+    watch_membarrier();
+    STORE(&refusals_left, UINT32_MAX);
+    for (int episode = 0; episode < 3; episode++) {
+        if (episode != 0) CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+        uint32_t refused_before = LOAD(&refused);
+        pthread_t waiter = start_thread(enter_with_own_affinity, NULL);
+        wait_until(csk_gate_waiting(&gate) == 1 && LOAD(&refused) > refused_before);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        join_thread(waiter);
+    }
+    CHECK_EQ(LOAD(&executed), 0);
+}
+static void refused_for_good_the_processors_are_visited(void) {
+    if (!has_membarrier()) {
+        printf("the system has none; ");
+        return;
+    }
+    in_a_child(wait_though_it_is_refused, NULL);
+}
+
 static void wait_with_standard_error(void *end) {
     uint32_t always = UINT32_MAX;
     CHECK_EQ(dup2(*(int *)end, STDERR_FILENO), STDERR_FILENO);
     signal(SIGABRT, SIG_DFL);
+    refuse_call(SYS_sched_setaffinity, EPERM);
     wait_while_it_is_refused(&always);
 }
 
 /* A wake-up could have been lost in silence. */
-static void refused_for_good_it_ends_the_process_with_a_message(void) {
+static void where_processors_cannot_be_visited_it_ends_the_process_with_a_message(void) {
     if (!has_membarrier()) {
         printf("the system has none; ");
         return;
@@ -213,4 +247,5 @@ static void usable_elsewhere(void) {
 }
 
 TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(refused_for_a_moment_it_is_tried_again),
-          TEST(refused_for_good_it_ends_the_process_with_a_message), TEST(usable_elsewhere))
+          TEST(refused_for_good_the_processors_are_visited),
+          TEST(where_processors_cannot_be_visited_it_ends_the_process_with_a_message), TEST(usable_elsewhere))

@@ -25,9 +25,9 @@ STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_wo
             "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order",
             "order_graph", "order_print", "watchdog", "deadlock", "inspect_server", "small_file"]
 # What nobody explores: what the system answers, and what is written, printed or sent of what others have read.
-UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "quota",
-              "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded",
-              "openmetrics", "places", "pprof", "symbols"]
+UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "platform_visit",
+              "quota", "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded", "openmetrics",
+              "places", "pprof", "symbols"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does. Clients queue a few works, and a long inbox has three.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1",

@@ -71,6 +71,8 @@ int csk_platform_start_sized_thread(void (*body)(void *), void *context, const c
 
 void (*csk_platform_held_back)(int error);
 
+bool csk_platform_visit_processors(void) { return false; }
+
 csk_processors_t csk_platform_processors(void) { return (csk_processors_t){ .count = 2 }; }
 void csk_platform_write_error(const char *text, size_t length) { fwrite(text, 1, length, stderr); }
 

@@ -1,7 +1,7 @@
 /* platform.c: the Linux implementation of base/platform.h: park and wake, membarrier, and the calls at the end of a
- * thread. platform_clock.c has the clock, and keeps timed waits from being late. platform_fork.c has the calls at a
- * fork. platform_threads.c starts threads and asks the system about one thread. platform_census.c asks about all
- * threads. */
+ * thread. platform_visit.c has another way to do what membarrier does. platform_clock.c has the clock, and keeps timed
+ * waits from being late. platform_fork.c has the calls at a fork. platform_threads.c starts threads and asks the system
+ * about one thread. platform_census.c asks about all threads. */
 #include "base/platform.h"
 
 #include <pthread.h>
@@ -97,6 +97,9 @@ static _Noreturn void end_without_membarrier(int error) {
     abort();
 }
 
+/* The system has refused it for long; a sandbox was set up after the first use. Relaxed: it saves tries. */
+static uint32_t membarrier_is_refused;
+
 /* The system may lack memory for a moment, or learn just now that the process is registered. Whoever calls this counts
  * on it: without it a wake-up could be lost. */
 void csk_platform_membarrier(void) {
@@ -105,7 +108,12 @@ void csk_platform_membarrier(void) {
     int saved = errno;
     for (int attempt = 0; CSK_UNLIKELY(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0);
          attempt++) {
-        if (attempt == ATTEMPTS) end_without_membarrier(errno);
+        if (attempt == ATTEMPTS || csk_load(&membarrier_is_refused, CSK_RELAXED)) {
+            int error = errno;
+            csk_store(&membarrier_is_refused, 1u, CSK_RELAXED);
+            if (csk_platform_visit_processors()) break;
+            end_without_membarrier(error);
+        }
         uint32_t nobody_wakes = 0;
         csk_platform_park(&nobody_wakes, 0, csk_platform_now() + pause_ns);
     }

@@ -80,8 +80,11 @@ void csk_platform_wake(uint32_t *word, int count);
  * for the rest of the process. */
 bool csk_platform_has_membarrier(void);
 /* On return every other thread of the process has executed a full memory fence since the call. If the system goes on
- * refusing that, the process ends with a message. */
+ * refusing that, the calling thread visits all processors instead; where that is refused too, the process ends with a
+ * message. */
 void csk_platform_membarrier(void);
+/* The same by a visit of all processors, which takes some 10 us for each and its turn there. False: it is refused. */
+bool csk_platform_visit_processors(void);
 
 /* Starts a detached thread, and doesn't wait for it to run. On that thread the signals that a crash raises and SIGPROF
  * are open, all others are blocked, and there is an alternate stack for signals. It has the affinity, the class and the
