@@ -163,6 +163,30 @@ static void went_by_priority(void) {
 CLIENT_COND(cond_order, .threads = { first_low, then_normal, then_normal_again, then_normal_at_last, signals_each },
             .check = went_by_priority, .preemptions = 0)
 
+/* Those that are signalled together stand in the gate's queue before one that comes to it later. */
+static void first_normal(void) { notes_its_turn(0, 1); }
+static void broadcasts_before_one_comes(void) {
+    explore_wait(&cond->waiting, 2);
+    lock(9);
+    EXPECT_EQUAL(csk_cond_broadcast(cond), 0);
+    explore_set(&shared->flags[0], 1);
+    await_waiting(3);
+    unlock();
+}
+static void comes_after_the_broadcast(void) {
+    explore_wait(&shared->flags[0], 1);
+    lock(0);
+    enter_as(3);
+    unlock();
+}
+static void the_broadcast_came_first(void) {
+    expect_order(3, (const int[]){ 1, 2, 3 });
+    EXPECT_EQUAL(csk_cond_waiting(cond), 0);
+}
+CLIENT_COND(cond_order_after_broadcast,
+            .threads = { first_normal, then_normal, broadcasts_before_one_comes, comes_after_the_broadcast },
+            .check = the_broadcast_came_first)
+
 /* Two in front, of which the last to arrive comes first, and two by arrival: a broadcast leaves them in their order. */
 static void waits_at(int place, int who, uint32_t after) {
     explore_wait(&cond->waiting, after);

@@ -168,6 +168,10 @@ static void make_with_room_for_one(void) {
     make(0, 0);
     EXPECT_EQUAL(csk_sem_init_attr(sem, 0, &attr), 0);
 }
+static void one_waits(void) {
+    is_published();
+    EXPECT(sem->waiting <= 1);
+}
 static void may_be_refused(void) {
     int status = csk_sem_wait(sem, 0, 1);
     if (status == EUSERS) return;
@@ -176,7 +180,7 @@ static void may_be_refused(void) {
     give_back(1);
 }
 CLIENT(sem_waiters_limit, .setup = make_with_room_for_one, .threads = { may_be_refused, may_be_refused, may_be_refused, gives },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+       .check = is_conserved, .invariant = one_waits, .preemptions = 1)
 
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,8 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     var turn: Result<PooledResource, any Error>?
     /// Whether a factory or a check began for it when it came: what these take is no contention.
     var isForPreparation = false
+    /// Its place among those of its rank. It is written before the task waits.
+    fileprivate(set) var ticket: Int64 = 0
     /// Whether it may only have what is not reserved. Guarded by the pool's lock.
     fileprivate(set) var isCommon = false
     @exclusivity(unchecked) private var memory = HeapPlace()
@@ -22,8 +24,8 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
 
     override func describe(_ told: inout csk_task_wait_t) {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_RESOURCE)
-        unsafe told.rank = heapPlace.pointee.node.rank
-        unsafe told.ticket = heapPlace.pointee.node.ticket
+        unsafe told.rank = csk_rank_in_order(request.rank)
+        unsafe told.ticket = ticket
         unsafe told.is_not_counted = isForPreparation ? 1 : 0
     }
 
@@ -61,6 +63,7 @@ struct ResourceQueue {
         wait.isCommon = isCommon
         if isCommon { commonCount += 1 }
         let rank = wait.request.rank
+        wait.ticket = nextTicket
         heap.insert(wait, rank: csk_rank_in_order(rank), ticket: nextTicket)
         unsafe csk_arrivals_add(
             &arrivals, wait.heapPlace.pointer(to: \.arrival)!, csk_rank_is_unnamed(rank))
@@ -78,9 +81,8 @@ struct ResourceQueue {
 
     /// Moves one up that waits with a lower rank. It does nothing for one that is not in here.
     mutating func raise(_ wait: ResourceWait, to rank: Int64) {
-        let node = unsafe wait.heapPlace.pointee.node
-        if unsafe rank <= node.rank || !heap.remove(wait) { return }
-        unsafe heap.insert(wait, rank: rank, ticket: node.ticket)
+        if unsafe rank <= wait.heapPlace.pointee.node.rank || !heap.remove(wait) { return }
+        heap.insert(wait, rank: rank, ticket: wait.ticket)
     }
 
     /// One who did not wait got something before them all.

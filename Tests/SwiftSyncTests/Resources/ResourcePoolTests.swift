@@ -224,7 +224,7 @@ struct ResourcePoolTests {
     @Test
     func aFactoryThatHangsHoldsUpNobodyBesideAFreePlace() async throws {
         let go = Flag(), calls = Shared(0)
-        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(3)) {
+        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(9)) {
             let call = calls.access { calls -> Int in
                 calls += 1
                 return calls

@@ -61,6 +61,8 @@ struct PrioritySemaphoreTaskTests {
                 })
         }
         try semaphore.signal()
+        // Whoever awaits a task escalates it, which moves it up.
+        await waitUntil { served.value.count == 3 }
         for task in tasks { await task.value }
         #expect(served.value == ["high", "low", "background"])
     }
