@@ -198,7 +198,8 @@ static void a_waiter_that_is_raised_goes_first(void) {
     CHECK_STATUS(csk_sem_init(&sem, 0, 0), 0);
     order_count = calls = 0;
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[i], back(priorities[i]), 1, CSK_NEVER, note_call, &numbers[i]), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[i], back(priorities[i]), 1, CSK_NEVER, note_call, &numbers[i]),
+                     0);
     CHECK_STATUS(csk_sem_raise(&sem, &waiters[0], INT64_MIN), EINVAL);
     CHECK_STATUS(csk_sem_raise(&sem, &waiters[2], back(LOW)), 0); /* that is lower */
     CHECK_STATUS(csk_sem_raise(&sem, &waiters[0], back(HIGH)), 0);
@@ -341,6 +342,6 @@ TEST_MAIN(TEST(waits_take_what_signals_add), TEST(zero_filled_memory_is_a_semaph
           TEST(what_cannot_be_done_is_refused_and_changes_nothing), TEST(a_change_of_the_size_never_makes_too_many),
           TEST(threads_and_functions_wait_by_priority_and_then_arrival),
           TEST(a_large_request_bars_its_own_priority_and_lower_ones), TEST(a_waiter_that_is_raised_goes_first),
-          TEST(one_signal_serves_as_many_as_it_can),
-          TEST(no_wait_ends_early), TEST(deadlines_and_cancellation_end_a_wait),
-          TEST(whoever_leaves_the_head_lets_in_those_behind), TEST(the_size_grows_and_shrinks))
+          TEST(one_signal_serves_as_many_as_it_can), TEST(no_wait_ends_early),
+          TEST(deadlines_and_cancellation_end_a_wait), TEST(whoever_leaves_the_head_lets_in_those_behind),
+          TEST(the_size_grows_and_shrinks))

@@ -1,5 +1,6 @@
 /* clients_cond.c: condition variables of the gate: no signal is lost, each ends one wait, deadlines, order, memory that
- * goes after a broadcast, and children of fork. */
+ * goes after a broadcast, and children of fork.
+ * More than 400 lines: the clients share the items, who takes and who puts them, and what is checked at the end. */
 #include "csynckernel/cond.h"
 
 #include "gate_fixture.h"

@@ -127,3 +127,27 @@ CLIENT(rwlock_alone_on_both_sides_fast, .setup = make_fast_without, .threads = {
        .check = is_idle, .preemptions = 1)
 CLIENT(rwlock_alone_on_both_sides_biased, .setup = make_biased_without, .threads = { changes_sides, reads, writes },
        .check = is_idle, .preemptions = 1)
+
+/* A section that reads stands before one that writes. Its worker gets no record, gives its grant back, and waits: the
+ * write that is granted then runs on another worker. */
+static csk_rwlock_work_t *sections;
+static void runs_section(csk_rwlock_work_t *work, void *context, int status) {
+    EXPECT_EQUAL(status, 0);
+    if (context != NULL) write_section();
+    else read_section();
+    unlock();
+    explore_set(&shared->flags[work - sections], 1);
+}
+static void make_with_sections(void) {
+    make_fast_without();
+    sections = explore_allocate(2 * sizeof *sections);
+}
+static void queues_a_read_and_a_write(void) {
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
+    EXPECT_EQUAL(csk_rwlock_enqueue(lock, &sections[0], CSK_RWLOCK_READ, CSK_NEVER, runs_section, NULL), 0);
+    EXPECT_EQUAL(csk_rwlock_enqueue(lock, &sections[1], CSK_RWLOCK_WRITE, CSK_NEVER, runs_section, lock), 0);
+    unlock();
+    for (int i = 0; i < 2; i++) explore_wait(&shared->flags[i], 1);
+}
+CLIENT(rwlock_alone_section_before_a_write, .setup = make_with_sections, .threads = { queues_a_read_and_a_write },
+       .check = is_idle)

@@ -153,7 +153,8 @@ CLIENT(sem_bypass_limit, .setup = make_limited,
 static void passes_once(void) {
     csk_sem_attr_t attr = { .bypass_limit = 1 };
     EXPECT_EQUAL(csk_sem_init_attr(sem, 1, &attr), 0);
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, note, NULL), 0);
+    int status = csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, note, NULL);
+    EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
     EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
@@ -161,6 +162,35 @@ static void passes_once(void) {
 }
 CLIENT(sem_passed_once, .setup = make_one, .threads = { passes_once }, .check = is_conserved, .invariant = is_published,
        .preemptions = 1)
+
+/* The pass that makes a small request the head serves it, though a large one of a higher rank and a named priority
+ * still waits: by a try, and by a wait that stands in the queue for a moment. */
+enum { PASSES = CSK_BYPASS_UNNAMED };
+static void make_for_passes(void) { make(PASSES + 2, 0); }
+static void queue_large_and_small(void) {
+    csk_rank_t large = csk_rank(1, CSK_PLACE_BACK), small = csk_rank(0, CSK_PLACE_UNNAMED);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], large, PASSES + 3, CSK_NEVER, note, NULL), 0);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[1], small, 1, CSK_NEVER, note, NULL), 0);
+}
+static void give_all_back(void) {
+    EXPECT_EQUAL(shared->status[1], 1000);
+    EXPECT_EQUAL(csk_sem_signal(sem, PASSES), 0);
+    signal_some(2);
+}
+static void one_pass_too_many_by_a_try(void) {
+    queue_large_and_small();
+    for (int i = 0; i < PASSES; i++) EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
+    give_all_back();
+}
+static void one_pass_too_many_by_a_wait(void) {
+    queue_large_and_small();
+    for (int i = 0; i < PASSES; i++) EXPECT_EQUAL(csk_sem_wait(sem, HIGH, 1), 0);
+    give_all_back();
+}
+CLIENT(sem_served_by_a_try, .setup = make_for_passes, .threads = { one_pass_too_many_by_a_try }, .check = is_conserved,
+       .invariant = is_published, .preemptions = 1)
+CLIENT(sem_served_by_a_wait, .setup = make_for_passes, .threads = { one_pass_too_many_by_a_wait },
+       .check = is_conserved, .invariant = is_published, .preemptions = 1)
 
 /* One may wait. Of three that come, those are refused that find another one there. */
 static void make_with_room_for_one(void) {
@@ -179,8 +209,9 @@ static void may_be_refused(void) {
     shared->taken++;
     give_back(1);
 }
-CLIENT(sem_waiters_limit, .setup = make_with_room_for_one, .threads = { may_be_refused, may_be_refused, may_be_refused, gives },
-       .check = is_conserved, .invariant = one_waits, .preemptions = 1)
+CLIENT(sem_waiters_limit, .setup = make_with_room_for_one,
+       .threads = { may_be_refused, may_be_refused, may_be_refused, gives }, .check = is_conserved,
+       .invariant = one_waits, .preemptions = 1)
 
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 

@@ -564,6 +564,17 @@ static void queues_the_end_to_a_worker(void) {
 }
 CLIENT(workqueue_released_while_resumed, .setup = make_on_heap, .threads = { queues_the_end_to_a_worker },
        .check = end_came_once)
+/* So it may while a long inbox is sorted in pieces, between which the queue is unlocked. */
+static void queues_a_long_end_to_a_worker(void) {
+    queue_one(1);
+    EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
+    queue_one(2);
+    queue_one(3);
+    EXPECT_EQUAL(csk_workqueue_enqueue(shared->queue, &shared->jobs[0].work, runs_and_releases), 0);
+    EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
+}
+CLIENT(workqueue_released_while_it_is_sorted, .setup = make_on_heap, .threads = { queues_a_long_end_to_a_worker },
+       .check = end_came_once)
 
 static void is_refused_and_releases(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, ECANCELED);

@@ -200,6 +200,18 @@ MUTANTS = [
     ("who is raised stays in its place", SEM_ASYNC, "        waiter->node.rank = rank;\n", ""),
     ("who is raised at the semaphore does not settle", SEM_ASYNC,
      "        csk_sem_settle(sem, &effects); /* the head may be another one, which asks for less */\n", ""),
+    ("who passes at the semaphore does not serve", SEM_QUEUE,
+     "    csk_sem_serve(sem, found - permits * CSK_SEM_PERMIT, effects);\n    return true;",
+     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    return true;"),
+    ("who is served at once forgets whom else it served", SEM, "    if (!waits) csk_effects_perform(&effects);\n", ""),
+    ("who resumes keeps no queue while it sorts", WQ_LIFE,
+     "    csk_workqueue_pin(queue); /* a sort may let the lock go, and the queue's own work may release it then */\n"
+     "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    if (listed) take_off(queue);\n"
+     "    csk_workqueue_unpin(queue);\n",
+     "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    if (listed) take_off(queue);\n"),
+    ("a worker without a record keeps the write that it lets in", RW_WORK,
+     "    mine.lock = NULL; /* what is granted meanwhile is for another worker: this one may wait for it */\n",
+     ""),
     ("as many wait at the semaphore as come", SEM_QUEUE, "    if (CSK_UNLIKELY(is_full(sem))) {",
      "    if (0 && is_full(sem)) {"),
     ("the bypass limit is not looked at", POLICY, "    return overdue != NULL ? overdue : top;", "    return top;"),
@@ -781,7 +793,7 @@ MUTANTS = [
     ("a section of the parent's is in use in the child", RW_WORK, "return csk_process_mark() | 1u;", "return 1u;"),
     ("who joins is not linked", "src/readwrite/rwlock_work.c", "        batch->last->next = write;\n", ""),
     ("a work runs without being the holder", "src/readwrite/rwlock_work.c",
-     "    int status = csk_rwlock_adopt_section(work->waiter.rwlock, work->waiter.mode, work->waiter.deadline_ns);",
+     "    int status = csk_rwlock_adopt_section(lock, work->waiter.mode, work->waiter.deadline_ns);",
      "    int status = 0;"),
     ("a gate's waiter does not say that it waits", "src/wait/watch.c",
      "    csk_announce_wait();\n    if (deadline_ns == CSK_NEVER)", "    if (deadline_ns == CSK_NEVER)"),
@@ -826,7 +838,8 @@ MUTANTS = [
      "    csk_workqueue_unpin(queue);\n    copy_name(object, queue);\n"
      "    object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;\n    csk_look_at_workqueue(look, object, until_ns);\n"),
     ("a queue that is resumed stays listed", WQ_LIFE,
-     "    if (listed) take_off(queue);\n    return suspended", "    return suspended"),
+     "    if (listed) take_off(queue);\n    csk_workqueue_unpin(queue);\n    return suspended",
+     "    csk_workqueue_unpin(queue);\n    return suspended"),
     ("who ends a suspension does not keep the queue", WQ_LIFE,
      "    if (listed) csk_workqueue_pin(queue);\n    return listed;\n}\n\n"
      "static void take_off(csk_workqueue_t *queue) {\n"
@@ -942,8 +955,8 @@ MUTANTS = [
     ("a drain that comes back prepared has something to wait for", WQ_WAIT,
      "        status = begin_drain(queue, wait, function, context, PREPARED);\n",
      "        begin_drain(queue, wait, function, context, PREPARED);\n        status = EINPROGRESS;\n"),
-    ("who resumes does not sort", WQ_LIFE, "goes_on && is_no_longer_suspended(queue);\n    csk_work_sort(queue);\n",
-     "goes_on && is_no_longer_suspended(queue);\n"),
+    ("who resumes does not sort", WQ_LIFE, "may release it then */\n    csk_work_sort(queue);\n",
+     "may release it then */\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER,
      "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n"
@@ -1660,8 +1673,7 @@ MUTANTS = [
     ("who passes takes more than there is", SEM_QUEUE,
      "    if (csk_sem_free_in(found) < permits) return false;\n", ""),
     ("who passes takes nothing", SEM_QUEUE,
-     "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    csk_arrivals_pass",
-     "    csk_arrivals_pass"),
+     "    csk_sem_serve(sem, found - permits * CSK_SEM_PERMIT, effects);", "    csk_sem_serve(sem, found, effects);"),
     ("who passes at the semaphore is not counted", SEM_QUEUE, "    csk_arrivals_pass(&sem->arrivals);\n", ""),
     ("who need not wait passes one that was overtaken too often", SEM_QUEUE,
      " || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;", ") return false;"),

@@ -16,13 +16,14 @@ public import CSyncKernel
 /// ```
 ///
 /// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
-/// one that was cancelled before. A task that is escalated while it waits at its own priority moves up. Once it is inside nothing ends the section but its own code.
+/// one that was cancelled before. A task that is escalated while it waits at its own priority moves up. Once it is
+/// inside nothing ends the section but its own code.
 ///
 /// The section runs where its caller runs: on the caller's actor if there is one. A mutex that nobody holds costs two
 /// locked instructions, no allocation and no change of the executor. A task that has to wait costs one allocation, and
 /// is resumed when the mutex is its own: nobody of the same or a lower priority overtakes it, and those of a higher one
-/// only as often as `bypassLimit` allows. Waiting is O(log n)
-/// amortized with n waiters. The value lives in the mutex, which is one allocation.
+/// only as often as `bypassLimit` allows. Waiting is O(log n) with n waiters. The value lives in the mutex, which is
+/// one allocation.
 ///
 /// Use a ``PriorityMutex`` for sections that don't suspend: it is many times as fast, and threads can use it.
 @safe

@@ -113,8 +113,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         }
         let limits = ResourceLimits(
             maximum: maximum, minimum: minimum, reserved: reserved, makings: makingLimit ?? .max,
-            bypassLimit: bypassLimit, waiters: waitersLimit ?? .max, checks: check != nil, idleTimeout: Self.nanoseconds(idleTimeout),
-            preparationTimeout: Self.nanoseconds(makeTimeout))
+            bypassLimit: bypassLimit, waiters: waitersLimit ?? .max, checks: check != nil,
+            idleTimeout: Self.nanoseconds(idleTimeout), preparationTimeout: Self.nanoseconds(makeTimeout))
         core = ResourcePoolCore(
             PriorityMutex(ResourcePoolState(limits), name: name, fileID: fileID, line: line), reservedFor: priority,
             lifetime: Self.nanoseconds(maximumLifetime), afterError: afterError,

@@ -85,7 +85,10 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     }
 
     private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
-        if priority > wait.priority { state.withLock { $0.raise(wait, to: CommandRank.of(CommandPriority(priority))) } }
+        let rank = CommandRank.of(CommandPriority(priority))
+        if rank <= csk_rank_in_order(wait.request.rank) { return }
+        let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))
+        state.withLock { $0.raise(wait, to: rank, below: reserved) }
     }
 
     /// Ends a use.

@@ -110,7 +110,9 @@ struct ResourcePoolState {
     mutating func leave(_ wait: ResourceWait) { queue.remove(wait, isServed: false) }
 
     /// A task that waits was escalated. Those who wait can't go on, in whatever order: so nobody is served by that.
-    mutating func raise(_ wait: ResourceWait, to rank: Int64) { queue.raise(wait, to: rank) }
+    mutating func raise(_ wait: ResourceWait, to rank: Int64, below reserved: Int64) {
+        queue.raise(wait, to: rank, below: reserved)
+    }
 
     private func isCommon(_ request: ResourceRequest) -> Bool { limits.reserved > 0 && !request.mayUseReserve }
     private func mayHaveOne(_ request: ResourceRequest) -> Bool { !isCommon(request) || common < limits.common }
@@ -120,7 +122,7 @@ struct ResourcePoolState {
     /// Who gets what comes next: whoever was overtaken too often, if it can have one, or else the first in order.
     private var next: ResourceWait? {
         mutating get {
-            if let overdue = queue.overdue, mayHaveOne(overdue.request) { return overdue }
+            if let overdue = queue.overdue(withCommon: common < limits.common) { return overdue }
             guard let first = queue.first, mayHaveOne(first.request) else { return nil }
             return first
         }
@@ -141,7 +143,9 @@ struct ResourcePoolState {
     private mutating func resolve(_ wait: ResourceWait, _ turn: Turn, _ effects: inout Effects) -> Bool {
         wait.turn = turn
         let claim = wait.claim(0)
-        queue.remove(wait, isServed: claim != .lost)
+        var isServed = claim != .lost
+        if case .failure = turn { isServed = false }
+        queue.remove(wait, isServed: isServed)
         if claim == .mustResume { effects.steps.append(.resume(wait)) }
         return claim != .lost
     }
@@ -156,8 +160,7 @@ struct ResourcePoolState {
 
     /// Gives what is idle to those who can have it now, where nothing is checked.
     private mutating func serve(_ effects: inout Effects, at now: Int64) {
-        while !limits.checks, next != nil, let resource = popIdle(&effects, at: now)
-        {
+        while !limits.checks, next != nil, let resource = popIdle(&effects, at: now) {
             if !give(resource, &effects, at: now) { idle.append(resource) }
         }
     }

@@ -39,24 +39,33 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
 struct ResourceQueue {
     private var heap = ResourceHeap<ResourceWait>()
     private var nextTicket: Int64 = 0
-    private var arrivals = unsafe csk_arrivals_t()
+    /// Those that may only have what is not reserved, and the others. Of both, as many were overtaken as the limit says
+    /// at most: whoever is served counts for all of the other kind, though some may have come later.
+    private var common = unsafe csk_arrivals_t(), others = unsafe csk_arrivals_t()
     /// How many of them may only have what is not reserved.
     private(set) var commonCount = 0
 
     var count: Int { heap.count }
 
-    init(bypassLimit: UInt32?) { unsafe arrivals.limit = BypassLimit.ofKernel(bypassLimit) }
+    init(bypassLimit: UInt32?) {
+        unsafe common.limit = BypassLimit.ofKernel(bypassLimit)
+        unsafe others.limit = common.limit
+    }
 
     /// The first in order.
     var first: ResourceWait? { mutating get { heap.first } }
 
-    /// The one that was overtaken too often, if there is one.
-    var overdue: ResourceWait? {
-        mutating get {
-            guard let arrival = unsafe csk_arrivals_overdue(&arrivals) else { return nil }
-            let place = unsafe Layout.whole(of: arrival, at: \HeapPlace.arrival)
-            return unsafe heap.member(at: place)
-        }
+    /// The one that was overtaken too often, if there is one. Those that may only have what is not reserved are left
+    /// out where nothing else is there.
+    mutating func overdue(withCommon mayHaveCommon: Bool) -> ResourceWait? {
+        let common = mayHaveCommon ? unsafe overdue(csk_arrivals_overdue(&common)) : nil
+        guard let other = unsafe overdue(csk_arrivals_overdue(&others)) else { return common }
+        guard let common else { return other }
+        return common.ticket < other.ticket ? common : other
+    }
+
+    private func overdue(_ arrival: UnsafeMutablePointer<csk_arrival_t>?) -> ResourceWait? {
+        unsafe arrival.map { unsafe heap.member(at: Layout.whole(of: $0, at: \HeapPlace.arrival)) }
     }
 
     mutating func append(_ wait: ResourceWait, isCommon: Bool) {
@@ -65,8 +74,12 @@ struct ResourceQueue {
         let rank = wait.request.rank
         wait.ticket = nextTicket
         heap.insert(wait, rank: csk_rank_in_order(rank), ticket: nextTicket)
-        unsafe csk_arrivals_add(
-            &arrivals, wait.heapPlace.pointer(to: \.arrival)!, csk_rank_is_unnamed(rank))
+        let arrival = unsafe wait.heapPlace.pointer(to: \.arrival)!
+        if isCommon {
+            unsafe csk_arrivals_add(&common, arrival, csk_rank_is_unnamed(rank))
+        } else {
+            unsafe csk_arrivals_add(&others, arrival, csk_rank_is_unnamed(rank))
+        }
         nextTicket += 1
     }
 
@@ -75,18 +88,31 @@ struct ResourceQueue {
     /// - Parameter isServed: whether the wait goes before all that are older.
     mutating func remove(_ wait: ResourceWait, isServed: Bool) {
         if !heap.remove(wait) { return }
-        unsafe csk_arrivals_remove(&arrivals, wait.heapPlace.pointer(to: \.arrival)!, isServed)
-        if wait.isCommon { commonCount -= 1 }
+        let arrival = unsafe wait.heapPlace.pointer(to: \.arrival)!
+        if wait.isCommon {
+            unsafe csk_arrivals_remove(&common, arrival, isServed)
+            if isServed { unsafe csk_arrivals_pass(&others) }
+            commonCount -= 1
+        } else {
+            unsafe csk_arrivals_remove(&others, arrival, isServed)
+            if isServed { unsafe csk_arrivals_pass(&common) }
+        }
     }
 
-    /// Moves one up that waits with a lower rank. It does nothing for one that is not in here.
-    mutating func raise(_ wait: ResourceWait, to rank: Int64) {
+    /// Moves one up that waits with a lower rank. It does nothing for one that is not in here. One that may only have
+    /// what is not reserved stays below `reserved`, the rank of those that may have more: else it would stand before
+    /// them, and could have nothing.
+    mutating func raise(_ wait: ResourceWait, to rank: Int64, below reserved: Int64) {
+        let rank = wait.isCommon ? min(rank, reserved - 1) : rank
         if unsafe rank <= wait.heapPlace.pointee.node.rank || !heap.remove(wait) { return }
         heap.insert(wait, rank: rank, ticket: wait.ticket)
     }
 
     /// One who did not wait got something before them all.
-    mutating func countPass() { unsafe csk_arrivals_pass(&arrivals) }
+    mutating func countPass() {
+        unsafe csk_arrivals_pass(&common)
+        unsafe csk_arrivals_pass(&others)
+    }
 }
 
 /// A shutdown that waits until nothing is left.

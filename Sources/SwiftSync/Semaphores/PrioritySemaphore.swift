@@ -91,8 +91,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Takes `permits`, and blocks the thread while too few are free.
     ///
     /// A nil `priority` is that of `withPriority`, or the normal one. A timeout of zero or less tries once. Without a
-    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut`, `.full`
-    /// or `.invalidPermits`, and has taken nothing then.
+    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut`,
+    /// `.full` or `.invalidPermits`, and has taken nothing then.
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func blockingWait(
@@ -104,7 +104,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Takes `permits` if it can without waiting, and returns whether it has.
     ///
-    /// It can't while too few are free, nor while somebody of the same or a higher priority waits. A number of permits
+    /// It can't while too few are free, nor while somebody waits of the same or a higher priority, or who was overtaken
+    /// too often. A number of permits
     /// that can never be had is never there.
     @inlinable
     public func tryWait(permits: Int = 1, priority: CommandPriority = .normal) -> Bool {

@@ -2,8 +2,8 @@ import CSyncKernel
 
 /// How often whoever waits may be overtaken.
 ///
-/// What users give is a number or nil. 0 is strict priority. Nil is a limit of 64 for those whose priority nobody named,
-/// and strict priority for the others.
+/// What users give is a number or nil. 0 is strict priority. Nil is a limit of 64 for those whose priority nobody
+/// named, and strict priority for the others.
 @usableFromInline
 enum BypassLimit {
     /// The kernel's word for it.

@@ -105,6 +105,35 @@ struct BypassLimitTests {
         #expect(low == 64)
     }
 
+    /// Of two that were overtaken too often the older one may not have the reserve. It does not hide the other.
+    @Test
+    func whoMayHaveTheReserveIsNotHiddenBehindWhoMayNot() async throws {
+        let pool = ResourcePool<Int>(maximum: 2, reserved: 1, bypassLimit: 2) { 1 }
+        let leave = [Flag(), Flag()], inside = Shared(0), order = Shared([String]())
+        let holders = zip(leave, [CommandPriority.low, .high]).map { leave, priority in
+            Task {
+                try await pool.withResource(priority: priority) { _ in
+                    inside.access { $0 += 1 }
+                    await waitUntil { leave.isRaised }
+                }
+            }
+        }
+        await waitUntil { inside.value == 2 }
+        var tasks = [Task<Void, any Error>]()
+        let requests: [(CommandPriority, String)] =
+            [(.low, "low"), (.high, "high")] + (0..<5).map { _ in (.highest, "highest") }
+        for (priority, name) in requests {
+            tasks.append(Task { try await pool.withResource(priority: priority) { _ in order.append(name) } })
+            await waitUntil { pool.waitingCount == tasks.count }
+        }
+        leave[1].raise()
+        await waitUntil { order.value.count == 6 }
+        #expect(order.value.firstIndex(of: "high") == 2)
+        leave[0].raise()
+        for task in holders + tasks { try await task.value }
+        #expect(order.value.last == "low")
+    }
+
     /// An urgent request that need not wait passes those that may not have the reserve, and counts as others do. What
     /// the oldest may not have is not kept for it.
     @Test

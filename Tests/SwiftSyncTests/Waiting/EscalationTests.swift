@@ -142,6 +142,29 @@ struct EscalationTests {
         #expect(try await mutex.withLock { $0 } == ["low", "other"])
     }
 
+    /// A request that may not have the reserve moves up below those that may, and bars nobody from it.
+    @Test
+    func aRequestThatIsEscalatedAboveTheReserveDoesNotBarIt() async throws {
+        let pool = ResourcePool<Int>(maximum: 3, reserved: 1) { 1 }, leave = Flag(), inside = Shared(0)
+        let holders = (0..<2).map { _ in
+            Task {
+                try await pool.withResource(priority: .low) { _ in
+                    inside.access { $0 += 1 }
+                    await waitUntil { leave.isRaised }
+                }
+            }
+        }
+        await waitUntil { inside.value == 2 }
+        let low = Task.detached(priority: .background) { try await pool.withResource { $0 } }
+        await waitUntil { pool.waitingCount == 1 }
+        low.escalatePriority(to: .high)
+        for _ in 0..<3 { #expect(try await pool.withResource(priority: .high) { $0 } == 1) }
+        #expect(pool.waitingCount == 1)
+        leave.raise()
+        for task in holders { try await task.value }
+        #expect(try await low.value == 1)
+    }
+
     /// Permits are handed out as soon as the head of the queue is one that there are enough for.
     @Test
     func aTaskThatIsEscalatedAboveALargeRequestIsServedAtOnce() async throws {

@@ -26,7 +26,7 @@ typedef struct csk_arrival {
 } csk_arrival_t;
 
 enum {
-    CSK_BYPASS_UNNAMED = 64,             /* the limit for those whose priority nobody named, where the limit is 0 */
+    CSK_BYPASS_UNNAMED = 64, /* the limit for those whose priority nobody named, where the limit is 0 */
     CSK_ARRIVALS_STEPS = 32
 };
 #define CSK_BYPASS_NEVER UINT32_MAX /* as a limit: nobody is under one */

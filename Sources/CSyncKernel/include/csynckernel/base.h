@@ -109,8 +109,8 @@ typedef int (*csk_print_t)(void *context, const void *bytes, size_t size);
 
 /* Where a waiter stands inside its priority class. */
 enum {
-    CSK_PLACE_LAST = 0, /* after every other waiter of the class, and among themselves by arrival */
-    CSK_PLACE_BACK = 1, /* by arrival; this is what a plain priority means */
+    CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
+    CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
     /* As BACK, for a priority that nobody named: whoever waits with it is not overtaken for ever (arrivals.h). Only a
      * semaphore takes it. */

@@ -110,7 +110,7 @@ typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, in
 /* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. */
 struct csk_gate_waiter {
     csk_heap_node_t node;
-    csk_arrival_t arrival;             /* at a gate or a semaphore: see arrivals.h */
+    csk_arrival_t arrival;            /* at a gate or a semaphore: see arrivals.h */
     csk_gate_waiter_t *older, *newer; /* elsewhere */
     union {
         csk_gate_t *gate;

@@ -6,8 +6,9 @@
  * to whoever came first. (A thread that finds too few, and nobody who waits, looks again for some microseconds before
  * it stands in the queue.) While the first in order asks for more than there are, nobody of its priority or of a lower
  * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it, as often as a
- * bypass limit allows (csk_sem_attr_t). A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is called when the permits are
- * its. Both kinds stand in one queue.
+ * bypass limit allows (csk_sem_attr_t): whoever was overtaken more often is the first, and bars everybody while it asks
+ * for more than there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose
+ * function is called when the permits are its. Both kinds stand in one queue.
  *
  * Permits have no owner: any thread may signal. A wait or a signal that meets nobody else costs one locked instruction
  * and no call. A thread whose wait has returned, and after whom nobody uses the semaphore, may destroy it and free it,
@@ -112,7 +113,8 @@ CSK_MUST_USE static inline int csk_sem_wait_ranked(csk_sem_t *sem, csk_rank_t ra
                                                    int64_t deadline_ns) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_wait_slow(sem, rank, permits, deadline_ns);
 }
-/* Takes that many permits, and waits by priority while too few are free. Returns 0 or EINVAL. */
+/* Takes that many permits, and waits by priority while too few are free. Returns 0, EINVAL or EUSERS. It may run
+ * functions of asynchronous waiters, as the other waits do: of one that was overtaken too often by then. */
 CSK_MUST_USE static inline int csk_sem_wait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, CSK_NEVER);
 }
@@ -121,8 +123,8 @@ CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priorit
                                                  int64_t deadline_ns) {
     return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, deadline_ns);
 }
-/* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when somebody of the same
- * or a higher priority waits. */
+/* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when somebody waits of the
+ * same or a higher priority, or who was overtaken too often. */
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
@@ -153,7 +155,7 @@ CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
  * 0 the permits are the waiter's, with ETIMEDOUT or ECANCELED it has got none. As with csk_gate_lock_async it runs on
  * whatever thread gave the permits or ended the wait, possibly before csk_sem_wait_async returns. It never runs
  * recursively, runs without any lock, and must not block. Never waits. Returns 0; EINVAL, also without a function;
- * EBUSY (the waiter is in use); EAGAIN or ENOMEM (the timer thread can't be started). */
+ * EBUSY (the waiter is in use); EUSERS; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                             uint32_t permits, int64_t deadline_ns, csk_gate_function_t function,
                                             void *context);

@@ -27,20 +27,33 @@ csk_arrival_t *csk_arrivals_unlink(csk_arrival_t *oldest, uint32_t *oldest_passe
     return oldest;
 }
 
+static void unlink_from(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served) {
+    arrivals->oldest = csk_arrivals_unlink(arrivals->oldest, &arrivals->oldest_passed, arrival, served);
+}
+
+/* Takes some of the oldest out that are under no limit. */
+static void trim(csk_arrivals_t *arrivals) {
+    for (int steps = CSK_ARRIVALS_STEPS; steps > 0; steps--) {
+        if (arrivals->oldest == NULL || arrivals->oldest->is_bounded) return;
+        unlink_from(arrivals, arrivals->oldest, false);
+    }
+}
+
 void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed) {
+    trim(arrivals);
     arrival->is_bounded = arrivals->limit == 0 ? unnamed : arrivals->limit != CSK_BYPASS_NEVER;
     arrival->older = arrival->newer = NULL;
-    if (arrival->is_bounded || arrivals->oldest != NULL) arrivals->oldest = csk_arrivals_link(arrivals->oldest, arrival);
+    if (!arrival->is_bounded && arrivals->oldest == NULL) return;
+    arrivals->oldest = csk_arrivals_link(arrivals->oldest, arrival);
 }
 
 void csk_arrivals_remove(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served) {
-    if (arrival->older == NULL) return;
-    arrivals->oldest = csk_arrivals_unlink(arrivals->oldest, &arrivals->oldest_passed, arrival, served);
-    for (int steps = CSK_ARRIVALS_STEPS; steps > 0 && arrivals->oldest != NULL && !arrivals->oldest->is_bounded; steps--)
-        arrivals->oldest = csk_arrivals_unlink(arrivals->oldest, &arrivals->oldest_passed, arrivals->oldest, false);
+    if (arrival->older != NULL) unlink_from(arrivals, arrival, served);
+    trim(arrivals);
 }
 
 void csk_arrivals_pass(csk_arrivals_t *arrivals) {
+    trim(arrivals);
     if (arrivals->oldest == NULL) return;
     arrivals->oldest->older->passed++;
     arrivals->oldest_passed++;

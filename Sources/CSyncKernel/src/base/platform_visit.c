@@ -14,6 +14,8 @@
  * threads take turns there, and each sees what was done before its turn. */
 #include "base/platform.h"
 
+#include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,13 +30,21 @@ static bool visit(unsigned processor, size_t bytes) {
 bool csk_platform_visit_processors(void) {
     unsigned long before[MASK_WORDS];
     int saved = errno;
+    sigset_t all, signals; /* a handler would run on one processor, and so would what it starts */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &signals);
     long bytes = syscall(SYS_sched_getaffinity, 0, sizeof before, before);
     bool refused = bytes <= 0, any = false;
     for (unsigned processor = 0; !refused && processor < 8 * (unsigned)bytes; processor++) {
         if (visit(processor, (size_t)bytes)) any = true;
         else refused = errno != EINVAL; /* there is no such processor, or not for this process */
     }
-    if (any) syscall(SYS_sched_setaffinity, 0, (size_t)bytes, before);
+    if (any && syscall(SYS_sched_setaffinity, 0, (size_t)bytes, before) != 0) {
+        /* None of them is there any more: any processor will do. */
+        memset(before, -1, sizeof before);
+        syscall(SYS_sched_setaffinity, 0, (size_t)bytes, before);
+    }
+    pthread_sigmask(SIG_SETMASK, &signals, NULL);
     errno = saved;
     return any && !refused;
 }

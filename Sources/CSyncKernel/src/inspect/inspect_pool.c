@@ -5,7 +5,6 @@
  * that waits for a worker. Both are known under the pool's lock: who takes an item out of the line stands there as its
  * worker at once (`item`), and a worker gives its pin up, or has the queue posted again, only behind its next turn
  * under that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line
- * under that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line
  * names is there as long as the reader has the pool's lock, and whoever frees its memory does so behind that: the
  * unlocking and the worker's locking order the two. The reader pins the queue meanwhile, one at a time, and reads it
  * without the pool's lock. So the pool waits for a walk along its workers and the first of its items, and for no queue.

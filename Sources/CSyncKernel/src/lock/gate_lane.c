@@ -84,10 +84,10 @@ bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
 /* Puts the newest of the arrivals into its lane's heap. Where the one before it stands there too, and goes first, it
  * stands behind that one: those that come in order are a row, and whoever takes the first looks at the next alone. */
 static void append(csk_gate_lane_t *lane, csk_gate_waiter_t *newest) {
-    const csk_gate_waiter_t *before = csk_waiter_of_arrival(newest->arrival.older);
+    csk_gate_waiter_t *before = csk_waiter_of_arrival(newest->arrival.older);
     bool in_heap = before != newest && csk_gate_lane_of(before) == lane && before != lane->front &&
                    csk_waiter_state(before) == WAITER_QUEUED;
-    if (in_heap && comes_before(before, newest)) csk_heap_insert_behind(&csk_waiter_of_arrival(newest->arrival.older)->node, &newest->node);
+    if (in_heap && comes_before(before, newest)) csk_heap_insert_behind(&before->node, &newest->node);
     else csk_heap_insert(&lane->waiters, &newest->node);
 }
 

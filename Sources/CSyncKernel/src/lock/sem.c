@@ -49,10 +49,12 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
     rank = csk_rank_in_order(rank);
     while (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) {
+        csk_effects_t effects = { 0 };
         uint64_t party = csk_sem_party(sem);
         csk_sem_lock_queue(sem);
-        bool busy = csk_sem_is_busy(sem), passed = busy && csk_sem_pass(sem, rank, permits, party);
+        bool busy = csk_sem_is_busy(sem), passed = busy && csk_sem_pass(sem, rank, permits, party, &effects);
         csk_queue_unlock(&sem->queue_lock);
+        csk_effects_perform(&effects);
         if (busy) return passed ? 0 : EBUSY;
     }
     return csk_sem_take_fast(sem, permits) ? 0 : EBUSY;
@@ -103,7 +105,8 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     csk_queue_unlock(&sem->queue_lock);
     if (!has_room) return EUSERS;
-    /* The effects are not needed: a newcomer brings no permits, so nobody else was served. */
+    /* A newcomer brings no permits, but if it was served past others, one of these may have been served too. */
+    if (!waits) csk_effects_perform(&effects);
     if (!waits) csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
     if (!waits) return 0;
     csk_watch_word_awake(&waiter, deadline_ns);

@@ -31,7 +31,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     }
     csk_queue_unlock(&sem->queue_lock);
     /* The waiter may have been served and freed meanwhile. */
-    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, sem, rank, 0, 0);
+    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, sem, csk_rank_in_order(rank), 0, 0);
     csk_effects_perform(&effects);
     return has_room ? 0 : EUSERS;
 }
@@ -44,6 +44,8 @@ int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank) {
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits && rank > waiter->node.rank) {
         csk_heap_remove(&sem->waiters, &waiter->node);
+        bool is_front = waiter->node.ticket < 0, comes_front = (rank & 3) == CSK_PLACE_FRONT;
+        if (is_front != comes_front) waiter->node.ticket = -waiter->node.ticket;
         waiter->node.rank = rank;
         csk_heap_insert(&sem->waiters, &waiter->node);
         csk_sem_settle(sem, &effects); /* the head may be another one, which asks for less */

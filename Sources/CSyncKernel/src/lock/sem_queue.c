@@ -39,14 +39,15 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
     csk_sem_serve(sem, found | SEM_WAITERS, effects);
 }
 
-bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party) {
+bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects) {
     const csk_gate_waiter_t *first = csk_sem_first(sem);
     uint64_t found = csk_load(&sem->state, CSK_RELAXED);
     if ((first != NULL && rank <= first->node.rank) || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;
     if (csk_sem_free_in(found) < permits) return false;
-    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);
     csk_arrivals_pass(&sem->arrivals);
     csk_sem_note(sem, party);
+    /* This pass may have been one too many for somebody, who is the head now, and for whom there may be enough. */
+    csk_sem_serve(sem, found - permits * CSK_SEM_PERMIT, effects);
     return true;
 }
 
@@ -59,7 +60,7 @@ bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
     bool unnamed = csk_rank_is_unnamed(rank);
     rank = csk_rank_in_order(rank);
     if (CSK_UNLIKELY(is_full(sem))) {
-        bool passes = csk_sem_pass(sem, rank, permits, waiter->task);
+        bool passes = csk_sem_pass(sem, rank, permits, waiter->task, effects);
         if (passes && waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
         return passes;
     }

@@ -27,9 +27,9 @@
  * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
  * semaphore notes its holder; and the head, if there is one, asks for more than is free. Each change of the queue ends
  * with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make that true
- * again. (Who passes only takes permits, so the head still asks for more.) A signal that adds permits without the
- * queue lock has compared a word without WAITERS. A waiter that came before it would have set the flag, and one that
- * comes after it finds the permits in csk_sem_settle.
+ * again. (Who passes takes permits, but may be the one too many that makes another one the head: so it serves.) A
+ * signal that adds permits without the queue lock has compared a word without WAITERS. A waiter that came before it
+ * would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
  *
  * Who may free the semaphore. A signal, or a change of the size, touches nothing of it once a wait can have returned by
  * its permits and nobody else waits.
@@ -108,7 +108,7 @@ static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
                                          : csk_waiter_of_node(csk_heap_top(&sem->waiters));
 }
 /* Takes permits for one who does not wait, past all who do, if it may. The word has the flag. */
-bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party);
+bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects);
 /* Puts the waiter in its place, and settles. Returns false where as many wait as may. Where it has returned true and
  * the waiter is not QUEUED, the permits are its. */
 bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,

@@ -3,9 +3,9 @@
 
 csk_pqueue_item_t *csk_pqueue_remove_limited(csk_pqueue_t *queue) {
     csk_arrival_t *overdue = csk_arrivals_overdue(&queue->arrivals);
-    csk_pqueue_item_t *item =
-        overdue == NULL ? (csk_pqueue_item_t *)csk_heap_top(&queue->heap)
-                        : (csk_pqueue_item_t *)((char *)overdue - offsetof(csk_pqueue_item_t, arrival));
+    csk_pqueue_item_t *item = overdue == NULL
+                                  ? (csk_pqueue_item_t *)csk_heap_top(&queue->heap)
+                                  : (csk_pqueue_item_t *)((char *)overdue - offsetof(csk_pqueue_item_t, arrival));
     csk_heap_remove(&queue->heap, &item->node);
     csk_arrivals_remove(&queue->arrivals, &item->arrival, true);
     return item;

@@ -138,9 +138,11 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
     bool goes_on = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == 0;
     bool listed = goes_on && is_no_longer_suspended(queue);
+    csk_workqueue_pin(queue); /* a sort may let the lock go, and the queue's own work may release it then */
     csk_work_sort(queue);
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);
+    csk_workqueue_unpin(queue);
     return suspended || ends ? 0 : EPERM;
 }
 
@@ -148,6 +150,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_refusal_t refusal;
     csk_metrics_works_t refused = { 0 };
     csk_workqueue_lock(queue);
+    csk_workqueue_pin(queue); /* as in csk_workqueue_resume */
     csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
     csk_work_sort(queue); /* the queue may be suspended, and nothing of it begins before it is taken out */
     queue->refuses = 1;
@@ -160,6 +163,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);
     if (csk_waits_call(rooms) && first != NULL) csk_work_refuse(&refusal);
+    csk_workqueue_unpin(queue);
 }
 
 uint32_t csk_workqueue_waiting(csk_workqueue_t *queue) {

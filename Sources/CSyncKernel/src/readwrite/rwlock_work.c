@@ -116,7 +116,10 @@ static void run_one(csk_rwlock_work_t *work) {
         run_batch((batch_t *)work);
         return;
     }
-    int status = csk_rwlock_adopt_section(work->waiter.rwlock, work->waiter.mode, work->waiter.deadline_ns);
+    csk_rwlock_t *lock = work->waiter.rwlock;
+    mine.lock = NULL; /* what is granted meanwhile is for another worker: this one may wait for it */
+    int status = csk_rwlock_adopt_section(lock, work->waiter.mode, work->waiter.deadline_ns);
+    mine.lock = lock;
     call(work, status);
 }
 

@@ -4,12 +4,12 @@
  *   bits 2-31  of which process that is true: csk_process.mark, 0 in the first one
  *
  * It is held for a few operations on lists and heaps and at most the start of a clock, which takes the timers' lock
- * inside of a gate's, never the other way round. It is never held while user code, an allocation or a free runs. (In a
- * child of fork the first clock also starts the timers' thread: docs/limits.md.) Unlocking releases what was done under
- * the lock. It is an exchange, since it also asks who is parked. On x86-64 that is a fence, but C11 and arm64 let a
- * later load pass its store. So nobody takes it for one: who looks again behind it executes membarrier first, compares
- * the whole word, or has sequentially consistent accesses of its own.
- * Source: Drepper, "Futexes are tricky", the second mutex.
+ * inside of a gate's, never the other way round. It is never held while user code, an allocation or a free runs, but
+ * for the one of views, which is only tried. (In a child of fork the first clock also starts the timers' thread:
+ * docs/limits.md.) Unlocking releases what was done under the lock. It is an exchange, since it also asks who is
+ * parked. On x86-64 that is a fence, but C11 and arm64 let a later load pass its store. So nobody takes it for one: who
+ * looks again behind it executes membarrier first, compares the whole word, or has sequentially consistent accesses of
+ * its own. Source: Drepper, "Futexes are tricky", the second mutex.
  *
  * In a child of fork a word of the parent says nothing: whoever held the lock or was parked does not exist in the
  * child. The first thread that comes takes the lock over by a compare-and-swap, and is told so. A change may have been
