@@ -13,8 +13,9 @@
  *   bits 0-15   ACTIVE     The number of workers that serve the queue or were posted to it. The thread that activates
  *                          raises it. The worker lowers it under the lock.
  *   bits 16-31  PINS       The number of those who keep the memory: each active worker until its very last access, each
- *                          thread that calls functions with ECANCELED, callers of a queue on the heap, the timer's
- *                          thread, and the queue's handles, which have one pin for all of them together.
+ *                          thread that calls functions with ECANCELED, callers of a queue on the heap, a call of
+ *                          resume or shutdown, a view, the timer's thread, and the queue's handles, which have one pin
+ *                          for all of them together.
  *   bits 32-47  SUSPENDS   The number of calls of suspend that were not resumed. It changes under the lock.
  *   bit 48      POSTED     A worker was asked for and has not come. That worker clears it before it looks.
  *   bit 49      EXCLUSIVE  There is a section that somebody must end before anything else can begin, and whoever ends
