@@ -196,7 +196,8 @@ static void a_waiter_that_is_raised_goes_first(void) {
     static const int32_t priorities[] = { LOW, 0, HIGH };
     static int numbers[] = { 0, 1, 2 };
     CHECK_STATUS(csk_sem_init(&sem, 0, 0), 0);
-    order_count = calls = 0;
+    order_count = 0;
+    calls = 0;
     for (int i = 0; i < 3; i++)
         CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[i], back(priorities[i]), 1, CSK_NEVER, note_call, &numbers[i]),
                      0);

@@ -47,7 +47,7 @@ CSK_API void csk_arrivals_pass(csk_arrivals_t *arrivals);
 static inline csk_arrival_t *csk_arrivals_overdue(const csk_arrivals_t *arrivals) {
     const csk_arrival_t *oldest = arrivals->oldest;
     if (oldest == NULL || !oldest->is_bounded) return NULL;
-    uint32_t limit = arrivals->limit != 0 ? arrivals->limit : CSK_BYPASS_UNNAMED;
+    uint32_t limit = arrivals->limit != 0 ? arrivals->limit : (uint32_t)CSK_BYPASS_UNNAMED;
     return arrivals->oldest_passed >= limit ? arrivals->oldest : NULL;
 }
 
