@@ -205,10 +205,11 @@ MUTANTS = [
      "    csk_store(&sem->state, found - permits * CSK_SEM_PERMIT, CSK_RELAXED);\n    return true;"),
     ("who is served at once forgets whom else it served", SEM, "    if (!waits) csk_effects_perform(&effects);\n", ""),
     ("who resumes keeps no queue while it sorts", WQ_LIFE,
-     "    csk_workqueue_pin(queue); /* a sort may let the lock go, and the queue's own work may release it then */\n"
-     "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    if (listed) take_off(queue);\n"
-     "    csk_workqueue_unpin(queue);\n",
-     "    csk_work_sort(queue);\n    csk_workqueue_unlock_and_look(queue);\n    if (listed) take_off(queue);\n"),
+     "        csk_workqueue_pin(queue); /* the lock is let go, and the queue's own work may release it then */\n"
+     "        csk_work_sort_rest(queue);\n    }\n    csk_workqueue_unlock_and_look(queue);\n"
+     "    if (listed) take_off(queue);\n    if (is_long) csk_workqueue_unpin(queue);\n",
+     "        csk_work_sort_rest(queue);\n    }\n    csk_workqueue_unlock_and_look(queue);\n"
+     "    if (listed) take_off(queue);\n"),
     ("a worker without a record keeps the write that it lets in", RW_WORK,
      "    mine.lock = NULL; /* what is granted meanwhile is for another worker: this one may wait for it */\n",
      ""),
@@ -838,8 +839,8 @@ MUTANTS = [
      "    csk_workqueue_unpin(queue);\n    copy_name(object, queue);\n"
      "    object->flags &= ~(uint32_t)CSK_INSPECT_BUSY;\n    csk_look_at_workqueue(look, object, until_ns);\n"),
     ("a queue that is resumed stays listed", WQ_LIFE,
-     "    if (listed) take_off(queue);\n    csk_workqueue_unpin(queue);\n    return suspended",
-     "    csk_workqueue_unpin(queue);\n    return suspended"),
+     "    if (listed) take_off(queue);\n    if (is_long) csk_workqueue_unpin(queue);\n    return suspended",
+     "    if (is_long) csk_workqueue_unpin(queue);\n    return suspended"),
     ("who ends a suspension does not keep the queue", WQ_LIFE,
      "    if (listed) csk_workqueue_pin(queue);\n    return listed;\n}\n\n"
      "static void take_off(csk_workqueue_t *queue) {\n"
@@ -955,8 +956,8 @@ MUTANTS = [
     ("a drain that comes back prepared has something to wait for", WQ_WAIT,
      "        status = begin_drain(queue, wait, function, context, PREPARED);\n",
      "        begin_drain(queue, wait, function, context, PREPARED);\n        status = EINPROGRESS;\n"),
-    ("who resumes does not sort", WQ_LIFE, "may release it then */\n    csk_work_sort(queue);\n",
-     "may release it then */\n"),
+    ("who resumes does not sort", WQ_LIFE, "    bool is_long = csk_work_sort_piece(queue);\n",
+     "    bool is_long = false;\n"),
     # Work queues: order and exclusion.
     ("the inbox is cleared after it is empty", WQ_ORDER,
      "            csk_store(&queue->inbox_first, NULL, CSK_RELAXED);\n            csk_work_t *last = work;\n"
@@ -1004,8 +1005,8 @@ MUTANTS = [
     ("a look ends with a piece of lower rank", WQ_ORDER, "    if (over && has_sorted(queue)) return;\n",
      "    if (over) return;\n"),
     ("all look at no more than a piece of the inbox", WQ_ORDER,
-     "    if (CSK_UNLIKELY(sort_piece(queue))) sort_on(queue, end_of_next_round(queue));\n",
-     "    sort_piece(queue);\n"),
+     "    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) csk_work_sort_rest(queue);\n",
+     "    csk_work_sort_piece(queue);\n"),
     ("a look moves the whole inbox at once", WQ_ORDER, "work != NULL && moved < CSK_WORK_PIECE; moved++",
      "work != NULL; moved++"),
     ("a round that began before is enough", WQ_ORDER, "queue->round % 2 != 0 ? 3 : 2", "queue->round % 2 != 0 ? 1 : 2"),

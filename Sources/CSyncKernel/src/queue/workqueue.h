@@ -151,8 +151,12 @@ static inline int64_t csk_work_arrival(const csk_work_t *work) {
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
-/* Moves the works that are in the inbox when it is called into the order in which they will run, or to the late ones.
- * Where they are many, it lets the lock go now and then. */
+/* Moves some works from the inbox into the order in which they will run, or to the late ones. Returns whether some are
+ * left there. */
+bool csk_work_sort_piece(csk_workqueue_t *queue);
+/* Lets the lock go, moves some more, and so on with all that are in the inbox when it is called. */
+void csk_work_sort_rest(csk_workqueue_t *queue);
+/* Does both: where they are many, it lets the lock go now and then. */
 void csk_work_sort(csk_workqueue_t *queue);
 /* Does so until the caller, a worker, finds what comes first. */
 void csk_work_sort_to_take(csk_workqueue_t *queue);

@@ -138,11 +138,14 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
     if (suspended) csk_fetch_add(&queue->state, -STATE_SUSPEND_ONE, CSK_SEQ_CST);
     bool goes_on = (csk_load(&queue->state, CSK_RELAXED) & STATE_SUSPENDS) == 0;
     bool listed = goes_on && is_no_longer_suspended(queue);
-    csk_workqueue_pin(queue); /* a sort may let the lock go, and the queue's own work may release it then */
-    csk_work_sort(queue);
+    bool is_long = csk_work_sort_piece(queue);
+    if (is_long) {
+        csk_workqueue_pin(queue); /* the lock is let go, and the queue's own work may release it then */
+        csk_work_sort_rest(queue);
+    }
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);
-    csk_workqueue_unpin(queue);
+    if (is_long) csk_workqueue_unpin(queue);
     return suspended || ends ? 0 : EPERM;
 }
 

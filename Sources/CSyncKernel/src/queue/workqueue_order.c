@@ -115,7 +115,7 @@ void csk_work_note_full(csk_workqueue_t *queue) {
 #endif
 
 /* Returns whether works were left in the inbox. */
-static bool sort_piece(csk_workqueue_t *queue) {
+bool csk_work_sort_piece(csk_workqueue_t *queue) {
     csk_work_t *work = first_in_inbox(queue);
     bool any = work != NULL;
     for (int moved = 0; work != NULL && moved < CSK_WORK_PIECE; moved++) {
@@ -158,12 +158,14 @@ static __attribute__((noinline)) void sort_on(csk_workqueue_t *queue, uint8_t en
         }
         csk_workqueue_unlock(queue);
         csk_queue_lock(&queue->lock); /* the queue is this process's, since the caller had the lock before */
-        left = sort_piece(queue);
+        left = csk_work_sort_piece(queue);
     }
 }
 
+void csk_work_sort_rest(csk_workqueue_t *queue) { sort_on(queue, end_of_next_round(queue)); }
+
 void csk_work_sort(csk_workqueue_t *queue) {
-    if (CSK_UNLIKELY(sort_piece(queue))) sort_on(queue, end_of_next_round(queue));
+    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) csk_work_sort_rest(queue);
 }
 
 /* Whether a worker may take the first work of the queue's own priority without a look at the inbox, if nothing there is
@@ -189,7 +191,7 @@ void csk_work_sort_to_take(csk_workqueue_t *queue) {
     /* It is cleared before the inbox is read. */
     if (CSK_UNLIKELY(urgent != 0) && (urgent == URGENT || is_over(queue, (uint8_t)urgent)))
         urgent = csk_exchange(&queue->urgent, 0u, CSK_ACQUIRE);
-    if (CSK_UNLIKELY(sort_piece(queue))) sort_on_to_take(queue, urgent);
+    if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on_to_take(queue, urgent);
     else if (CSK_UNLIKELY(urgent >= URGENT_UNTIL)) csk_cas(&queue->urgent, &urgent, 0u, CSK_RELAXED);
 }
 
