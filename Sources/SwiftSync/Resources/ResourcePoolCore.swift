@@ -77,16 +77,19 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         testStep("ResourcePool: a request waits", wait)
         return await withTaskPriorityEscalationHandler {
             // One that came since the request was made has found no handler.
-            raise(wait, to: Task.currentPriority)
+            let priority = Task.currentPriority
+            if CommandRank.of(CommandPriority(priority)) > csk_rank_in_order(wait.request.rank) {
+                raise(wait, to: priority)
+            }
             return await wait.wait(until: deadline, at: self)
         } onPriorityEscalated: { _, priority in
             raise(wait, to: priority)
         }
     }
 
+    /// Another thread knows the wait by the lock alone.
     private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
         let rank = CommandRank.of(CommandPriority(priority))
-        if rank <= csk_rank_in_order(wait.request.rank) { return }
         let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))
         state.withLock { $0.raise(wait, to: rank, below: reserved) }
     }

@@ -33,6 +33,8 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
         if priority != nil || RequestPriority.ofRequest != nil {
             return await wait.acquire(permits, naming: priority, deadline)
         }
+        // Whoever calls the handler reads this first, and so sees the object as it was made.
+        wait.escalated.store(.min, ordering: .releasing)
         return await withTaskPriorityEscalationHandler {
             await wait.acquire(permits, naming: nil, deadline)
         } onPriorityEscalated: { _, priority in
