@@ -3,10 +3,11 @@
  * More than 400 lines: all clients share the lock, the record of who is inside and what is checked of it. */
 #include "explorer.h"
 #include "readwrite/rwlock_queue.h"
+#include "rwlock_fixture.h"
 
 static csk_rwlock_t *lock;
 static struct {
-    uint32_t reading[EXPLORE_THREADS], writing, left, right; /* what the lock protects */
+    protected_t data;
     uint32_t writes, reads;
     uint32_t flags[4], entered, called;
     int order[8];
@@ -88,22 +89,8 @@ static void is_published(void) {
     CLIENT(name##_fast, .setup = make_fast, .invariant = is_published, __VA_ARGS__) \
     CLIENT(name##_strict, .setup = make_strict, .invariant = is_published, __VA_ARGS__)
 
-/* What the sections do goes through the store buffers, like all that a lock protects. */
-static void read_section(void) {
-    uint32_t *reading = &shared->reading[explore_thread()];
-    __atomic_store_n(reading, 1, __ATOMIC_RELAXED);
-    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
-    EXPECT_EQUAL(__atomic_load_n(&shared->right, __ATOMIC_RELAXED), __atomic_load_n(&shared->left, __ATOMIC_RELAXED));
-    __atomic_store_n(reading, 0, __ATOMIC_RELAXED);
-}
-static void write_section(void) {
-    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
-    __atomic_store_n(&shared->writing, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->left, __atomic_load_n(&shared->left, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < EXPLORE_THREADS; i++) EXPECT_EQUAL(__atomic_load_n(&shared->reading[i], __ATOMIC_RELAXED), 0);
-    __atomic_store_n(&shared->right, __atomic_load_n(&shared->right, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->writing, 0, __ATOMIC_RELAXED);
-}
+static void read_section(void) { read_protected(&shared->data); }
+static void write_section(void) { write_protected(&shared->data); }
 static void read_lock(void) { EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0); }
 static void write_lock(void) { EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0); }
 static void unlock(void) { EXPECT_EQUAL(csk_rwlock_unlock(lock), 0); }
@@ -121,7 +108,7 @@ static void writes(void) {
 static void reads_twice(void) { reads(), reads(); }
 static void is_idle(void) {
     EXPECT_EQUAL(csk_rwlock_waiting(lock), 0);
-    EXPECT_EQUAL(shared->left, shared->right);
+    EXPECT_EQUAL(shared->data.left, shared->data.right);
     EXPECT_EQUAL(csk_rwlock_trywrlock(lock), 0);
     EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
     EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
@@ -353,10 +340,10 @@ CLIENT_FAST_STRICT(rwlock_nested, .threads = { reads_nested, writes_behind, read
 static void upgrades(void) {
     read_lock();
     read_section();
-    uint32_t seen = __atomic_load_n(&shared->left, __ATOMIC_RELAXED);
+    uint32_t seen = __atomic_load_n(&shared->data.left, __ATOMIC_RELAXED);
     int status = csk_rwlock_timedupgrade(lock, CSK_NEVER);
     if (status == 0) {
-        EXPECT_EQUAL(__atomic_load_n(&shared->left, __ATOMIC_RELAXED), seen);
+        EXPECT_EQUAL(__atomic_load_n(&shared->data.left, __ATOMIC_RELAXED), seen);
         write_section();
         shared->writes++;
     } else {
@@ -394,11 +381,11 @@ static void tries_upgrade(void) {
 static void downgrades(void) {
     write_lock();
     write_section();
-    uint32_t wrote = __atomic_load_n(&shared->left, __ATOMIC_RELAXED);
+    uint32_t wrote = __atomic_load_n(&shared->data.left, __ATOMIC_RELAXED);
     EXPECT_EQUAL(csk_rwlock_downgrade(lock), 0);
     EXPECT_EQUAL(csk_rwlock_downgrade(lock), EPERM);
     read_section();
-    EXPECT_EQUAL(__atomic_load_n(&shared->left, __ATOMIC_RELAXED), wrote);
+    EXPECT_EQUAL(__atomic_load_n(&shared->data.left, __ATOMIC_RELAXED), wrote);
     unlock();
 }
 CLIENT_FAST_STRICT(rwlock_upgrade_two, .threads = { upgrades, upgrades }, .check = one_upgraded, .preemptions = 1)

@@ -1,13 +1,14 @@
 /* clients_rwlock_alone.c: readers that get no record, and so read alone. */
 #include "explorer.h"
 #include "readwrite/rwlock_queue.h"
+#include "rwlock_fixture.h"
 
 /* kernel_reads.c */
 extern uint32_t kernel_records_left;
 
 static csk_rwlock_t *lock;
 static struct {
-    uint32_t reading[EXPLORE_THREADS], writing, left, right; /* what the lock protects */
+    protected_t data;
     uint32_t flags[2];
 } * shared;
 
@@ -29,21 +30,8 @@ static void make_biased_without(void) { make_with(CSK_RWLOCK_FAST, 1, 0); }
     CLIENT(name##_strict, .setup = make_strict, __VA_ARGS__) \
     CLIENT(name##_biased, .setup = make_biased, __VA_ARGS__)
 
-static void read_section(void) {
-    uint32_t *reading = &shared->reading[explore_thread()];
-    __atomic_store_n(reading, 1, __ATOMIC_RELAXED);
-    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
-    EXPECT_EQUAL(__atomic_load_n(&shared->right, __ATOMIC_RELAXED), __atomic_load_n(&shared->left, __ATOMIC_RELAXED));
-    __atomic_store_n(reading, 0, __ATOMIC_RELAXED);
-}
-static void write_section(void) {
-    EXPECT_EQUAL(__atomic_load_n(&shared->writing, __ATOMIC_RELAXED), 0);
-    __atomic_store_n(&shared->writing, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->left, __atomic_load_n(&shared->left, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < EXPLORE_THREADS; i++) EXPECT_EQUAL(__atomic_load_n(&shared->reading[i], __ATOMIC_RELAXED), 0);
-    __atomic_store_n(&shared->right, __atomic_load_n(&shared->right, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&shared->writing, 0, __ATOMIC_RELAXED);
-}
+static void read_section(void) { read_protected(&shared->data); }
+static void write_section(void) { write_protected(&shared->data); }
 static void unlock(void) { EXPECT_EQUAL(csk_rwlock_unlock(lock), 0); }
 static void reads(void) {
     EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
@@ -57,7 +45,7 @@ static void writes(void) {
 }
 static void is_idle(void) {
     EXPECT_EQUAL(csk_rwlock_waiting(lock), 0);
-    EXPECT_EQUAL(shared->left, shared->right);
+    EXPECT_EQUAL(shared->data.left, shared->data.right);
     EXPECT_EQUAL(csk_rwlock_trywrlock(lock), 0);
     EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
     EXPECT_EQUAL(csk_rwlock_destroy(lock), 0);
@@ -113,12 +101,12 @@ CLIENT_ALL_FORMS(rwlock_alone_tried, .threads = { tries, writes, tries }, .check
 static void changes_sides(void) {
     EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
     write_section();
-    uint32_t wrote = __atomic_load_n(&shared->left, __ATOMIC_RELAXED);
+    uint32_t wrote = __atomic_load_n(&shared->data.left, __ATOMIC_RELAXED);
     EXPECT_EQUAL(csk_rwlock_downgrade(lock), 0);
     EXPECT_EQUAL(csk_rwlock_downgrade(lock), EPERM);
     read_section();
     EXPECT_EQUAL(csk_rwlock_tryupgrade(lock), 0);
-    EXPECT_EQUAL(__atomic_load_n(&shared->left, __ATOMIC_RELAXED), wrote);
+    EXPECT_EQUAL(__atomic_load_n(&shared->data.left, __ATOMIC_RELAXED), wrote);
     EXPECT(csk_rwlock_is_writing(lock));
     write_section();
     unlock();

@@ -169,10 +169,7 @@ struct GateWaiter: @unchecked Sendable {
     /// Calls `body` with the waiter, which was resolved.
     func read<Result>(_ body: (UnsafePointer<csk_gate_waiter_t>) -> Result) -> Result { unsafe body(waiter) }
 
-    /// Calls `cancel` with the waiter, which resolves it with `ECANCELED` if it is queued at an object that is no gate.
-    func cancel(by cancel: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe cancel(waiter) }
-
-    /// Calls `change` with the waiter, which changes it if it is queued at an object that is no gate.
+    /// Calls `change` with the waiter, which cancels or changes it if it is queued at an object that is no gate.
     func change(by change: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe change(waiter) }
 
     /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.

@@ -4,7 +4,6 @@ import CSyncKernel
 ///
 /// What users give is a number or nil. 0 is strict priority. Nil is a limit of 64 for those whose priority nobody
 /// named, and strict priority for the others.
-@usableFromInline
 enum BypassLimit {
     /// The kernel's word for it.
     static func ofKernel(_ limit: UInt32?) -> UInt32 {

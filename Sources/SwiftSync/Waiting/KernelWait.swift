@@ -30,6 +30,6 @@ class KernelWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
 
     /// If the grant came first, the grant resolves the wait.
     final override func withdraw(_ cause: Int32) {
-        unsafe waiter.cancel { unsafe cancel($0) }
+        unsafe waiter.change { unsafe cancel($0) }
     }
 }
