@@ -14,7 +14,8 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "arrivals", "heap", "
             "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave",
             "gate_async", "gate_lane", "gate_watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
-            "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note", "workqueue",
+            "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note", "sem_holder",
+            "workqueue",
             "workqueue_order", "workqueue_refuse", "workqueue_told",
             "workqueue_wait", "delayed", "snapshot", "marks", "inspect",
             "inspect_objects", "inspect_pool", "inspect_tasks"]

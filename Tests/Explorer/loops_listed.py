@@ -133,6 +133,7 @@ RETRIES = {
     "src/lock/gate_words.c csk_gate_write_words": 1,
     "src/lock/sem.c change_permits": 1,
     "src/lock/sem.c csk_sem_trywait_slow": 1,
+    "src/lock/sem.c make_among_waiters": 1,
     "src/order/order.c begins": 1,
     "src/order/order.c change": 1,
     "src/queue/delayed.c csk_delayed_cancel": 1,

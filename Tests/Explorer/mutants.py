@@ -57,6 +57,7 @@ COND = "src/lock/cond.c"
 AWAIT, ORDER_HEADER = "src/lock/gate_await.c", "src/lock/gate_order.h"
 SEM, SEM_QUEUE, SEM_ASYNC = "src/lock/sem.c", "src/lock/sem_queue.c", "src/lock/sem_async.c"
 SEM_NOTE = "src/lock/sem_note.c"
+SEM_HOLDER = "src/lock/sem_holder.c"
 SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
 # name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
@@ -1717,6 +1718,26 @@ MUTANTS = [
      "    waiter.task = 0;\n"),
     ("a callback that waits has no name as a holder", SEM_ASYNC, "waiter->task = csk_waits_suspended_task();",
      "waiter->task = 0;"),
+    # Who waits raises the holder.
+    ("a holder gives the permit back while it is pinned", SEM,
+     "    while (CSK_UNLIKELY(csk_sem_pins(sem) != 0)) csk_sem_await_unpinned(sem);\n", ""),
+    ("the flag of a pinned holder goes", SEM_WORD, " || csk_sem_pins(sem) != 0", "", "sem", "sem_queue", "sem_holder"),
+    ("the end of a pin wakes no holder", SEM_HOLDER, "is_last && (pins & SEM_PINS_AWAITED)", "false && is_last"),
+    ("the end of a pin leaves the flag", SEM_HOLDER,
+     "    csk_sem_serve(sem, csk_load(&sem->state, CSK_RELAXED), &effects);\n", ""),
+    ("the end of a pin ends the others'", SEM_HOLDER, "is_last ? 0 : pins - 1", "0"),
+    ("who is granted the permit is not known to see for itself", SEM_QUEUE, "    sem->urgency = SEM_SEES_FOR_ITSELF;\n",
+     ""),
+    ("who begins to hold is not told of later ones", SEM_HOLDER, "    sem->urgency = 0;\n", ""),
+    ("who begins to hold sees nobody", SEM_HOLDER, "first != NULL ? first->rank : CSK_SEM_NOBODY_WAITS",
+     "first == NULL ? 0 : CSK_SEM_NOBODY_WAITS"),
+    ("a new holder is not told of what the last one was told of", SEM_QUEUE,
+     "    if (sem->waiters.root == NULL && sem->urgency != SEM_SEES_FOR_ITSELF) sem->urgency = 0;\n", ""),
+    ("the first that waits forgets that the holder sees for itself", SEM_QUEUE,
+     " && sem->urgency != SEM_SEES_FOR_ITSELF", ""),
+    ("a holder is told twice", SEM_HOLDER, "            sem->urgency = urgency;\n", ""),
+    ("a holder is pinned though nobody waits", SEM_HOLDER, "sem->waiters.root != NULL && ", ""),
+    ("the child keeps the parent's pins", SEM_QUEUE, "    csk_store(&sem->pins, 0u, CSK_RELAXED);\n", ""),
     ("the child keeps the holder", SEM_QUEUE, "    csk_sem_forget_holder(sem);\n", ""),
     # Its asynchronous waiters.
     ("a waiter of the semaphore in use is queued again", SEM_ASYNC, "    if (csk_waiter_is_waiting(waiter)) {",

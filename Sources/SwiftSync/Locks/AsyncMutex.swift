@@ -17,7 +17,8 @@ public import CSyncKernel
 ///
 /// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
 /// one that was cancelled before. A task that is escalated while it waits at its own priority moves up. Once it is
-/// inside nothing ends the section but its own code.
+/// inside nothing ends the section but its own code; and it has at least the priority of those that wait for it, as a
+/// task has whose value others wait for.
 ///
 /// The section runs where its caller runs: on the caller's actor if there is one. A mutex that nobody holds costs two
 /// locked instructions, no allocation and no change of the executor. A task that has to wait costs one allocation, and
@@ -105,10 +106,11 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ) async throws -> sending Result {
         if Task.isCancelledByOthers { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
-        if unsafe !withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
+        if unsafe withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
+            unsafe csk_sem_set_holder(address, UInt64(task))
+        } else {
             try await enterSlowly(priority, timeout, task)
         }
-        unsafe csk_sem_set_holder(address, UInt64(task))
         defer { leave() }
         return try await unsafe body(&value)
     }
@@ -139,9 +141,11 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
         }
+        let others = unsafe PermitHolder(of: address, self)
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, naming: priority, deadline: limit.deadline())
+            1, at: address, of: self, heldBy: others, naming: priority, deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }
+        others.begin(task)
     }
 
     /// Calls `body` with the semaphore, which is a part of this object, and keeps the object until it has returned.

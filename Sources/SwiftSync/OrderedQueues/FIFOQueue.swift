@@ -16,6 +16,9 @@ import CSyncKernel
 /// of the queue; the work of `enqueueAndWait` runs in the calling task, and keeps that task's priority, cancellation
 /// and task-local values. Queued work outlives the queue object.
 ///
+/// While a task waits in `enqueueAndWait` or `drain`, what has the turn runs at the priority of that task, at least,
+/// also where the task is escalated meanwhile.
+///
 /// A task of the queue that waits for the queue would wait for itself. `enqueueAndWait` of work that can't throw then
 /// stops the program with a message; `enqueueAndWait` of work that can throw throws
 /// ``OrderedQueueError/wouldDeadlock``. The same holds in child tasks of that task. Two cases can't be detected: work

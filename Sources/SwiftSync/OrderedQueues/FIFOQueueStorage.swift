@@ -11,6 +11,10 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private var ready = State.Intake.Entries(spareLimit: 2)
     /// Tells whether a task whose job the pump runs has borrowed the pump's turn.
     private let loan = Atomic(Loan.none)
+    /// The queue's lock protects it.
+    @exclusivity(unchecked) private var turn = FIFOTurnPriority()
+    /// Held while somebody is pinned, and raised.
+    private let raising = PriorityMutex(())
     /// The activation that the tasks with the turn use, one after the other.
     private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
@@ -39,13 +43,23 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     }
 
     override func inTurn(_ work: @escaping Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void {
-        { await self.runInTurn(piece, work) }
+        {
+            self.beginTurn()
+            await self.runInTurn(piece, work)
+        }
     }
 
     override var wouldWaitForItself: Bool { OrderedActivation.isInside(self) }
 
     /// Gives the turn to the caller if it is free. Most often it is, and then nothing is allocated.
-    func takeTurnIfFree() -> Bool { box.withState { $0.takeTurnIfFree() } }
+    func takeTurnIfFree() -> Bool {
+        let task = RuntimeFacts.addressOfTask()
+        return box.withState { state in
+            guard state.takeTurnIfFree() else { return false }
+            turn.take(task)
+            return true
+        }
+    }
 
     /// Waits for the turn of the calling task. The task must then run its work in turn, or pass the turn on.
     /// The deadline is read only if the turn is not free.
@@ -55,17 +69,90 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         if wouldWaitForItself { throw .wouldDeadlock }
         if Task.isCancelledByOthers { throw .cancelled }
         if takeTurnIfFree() { return }
-        let place = OrderedPlace(kind)
+        let place = self.place(kind), deadline = deadline()
         try submit(place)
-        try await box.waitForGrant(of: place, until: deadline())
+        try await hurrying(at: place) { () throws(OrderedQueueError) in
+            try await box.waitForGrant(of: place, until: deadline)
+        }
     }
 
     /// Does the same for a task that nothing keeps from its turn. The caller has already checked whether the turn is
     /// free, and whether the task would wait for itself.
     func waitForOwnTurn() async {
-        let place = OrderedPlace(.own)
+        let place = self.place(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
-        await place.waitForGrant(at: box)
+        await hurrying(at: place) { await place.waitForGrant(at: box) }
+    }
+
+    /// The place of the calling task.
+    private func place(_ kind: OrderedPlace.Kind) -> OrderedPlace {
+        let place = OrderedPlace(kind)
+        place.task = RuntimeFacts.addressOfTask()
+        place.priority = Task.currentPriority
+        return place
+    }
+
+    // MARK: - How urgent it is
+
+    /// Waits for the turn of the calling task, and begins it. Meanwhile whoever has the turn has the priority of this
+    /// task at least.
+    private func hurrying<Failure: Error>(
+        at place: OrderedPlace, _ wait: () async throws(Failure) -> Void
+    ) async throws(Failure) {
+        let priority = place.priority
+        if box.withState({ _ in turn.wait(at: priority) }) { raise { $0.pinHolder() } }
+        do throws(Failure) {
+            try await withTaskPriorityEscalationHandler {
+                () async throws(Failure) in
+                // The task may have been escalated before there was a handler.
+                if Task.currentPriority > priority { rise(to: Task.currentPriority) }
+                try await wait()
+            } onPriorityEscalated: { _, priority in
+                self.rise(to: priority)
+            }
+        } catch {
+            letGo(box.withState { _ in turn.endWait(of: place) })
+            throw error
+        }
+        beginTurn { $0.endWait(of: place) }
+    }
+
+    /// A task that waits was escalated. A task of its own raises the holder: this one is called under a lock of the
+    /// runtime, and the holder may have handlers of users.
+    private func rise(to priority: TaskPriority) {
+        if box.withState({ _ in turn.rise(to: priority) }) {
+            Task.detached(priority: priority) { self.raise { $0.pinHolder() } }
+        }
+    }
+
+    /// Raises the one that `pin` says, which can't end meanwhile. No lock may be held.
+    private func raise(_ pin: (inout FIFOTurnPriority) -> FIFOTurnPriority.Raise?) {
+        raising.withLock { _ in
+            guard let raise = box.withState({ _ in pin(&turn) }) else { return }
+            RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
+            box.withState { _ in turn.unpin() }
+        }
+    }
+
+    /// Waits until nobody is pinned, where somebody was.
+    private func letGo(_ isPinned: Bool) { if isPinned { raising.withLock { _ in } } }
+
+    /// The calling task has got the turn, and has the priority from now on of those that wait behind it. `first` tells
+    /// whether it must wait for the end of a pin.
+    private func beginTurn(_ first: (inout FIFOTurnPriority) -> Bool = { $0.isPinned }) {
+        let task = RuntimeFacts.addressOfTask()
+        let (isPinned, priority) = box.withState { _ in (first(&turn), turn.begin(task)) }
+        letGo(isPinned)
+        if priority > Task.currentPriority { RuntimeFacts.escalate(taskAt: task, to: priority) }
+    }
+
+    /// The caller gives the turn to `place`, whose task goes on at the priority of those that wait behind it. Returns
+    /// false if that had given it up: then the caller still has the turn, and says so again if it goes on.
+    private func giveTurn(to place: OrderedPlace) -> Bool {
+        let (isPinned, mustRaise) = box.withState { _ in (turn.end(), turn.wants(place)) }
+        letGo(isPinned)
+        if mustRaise { raise { $0.pin(place) } }
+        return place.grant()
     }
 
     /// Returns the turnstile at which a task that is being started on the calling thread waits, before it runs its work
@@ -81,7 +168,12 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Submits the job of a task that has come to the turnstile.
     func submit(_ job: UnownedJob) {
-        if case .begins = box.whenSupplied({ $0.submit(job) }) {
+        let submission = box.whenSupplied { state in
+            let submission = state.submit(job)
+            if case .begins = submission { turn.take(RuntimeFacts.addressOfTask(of: job)) }
+            return submission
+        }
+        if case .begins = submission {
             globalConcurrentExecutor.enqueue(ExecutorJob(job))
         } else if StalledQueues.areWatched {
             lookAfter()
@@ -122,16 +214,19 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         }
         while refill() {
             guard ready.withFirst({ $0.isPlace })! else { return sendPump() }
-            if case .place(let place) = popFirst(of: &ready), place.grant() { return }
+            if case .place(let place) = popFirst(of: &ready), giveTurn(to: place) { return }
         }
     }
 
     /// Starts a pump, which has the turn from the beginning.
     override func sendPump() {
-        Task.detached(priority: box.priority) { await self.pump() }
+        let (isPinned, priority) = box.withState { _ in (turn.end(), turn.priority(of: box.priority)) }
+        letGo(isPinned)
+        Task.detached(priority: priority) { await self.pump() }
     }
 
     private func pump() async {
+        beginTurn()
         await OrderedActivation.run(for: self) {
             var untilYield = Self.workBetweenYields
             while let next = nextWork() {
@@ -160,8 +255,13 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// ended; otherwise the task keeps the turn.
     private func lendTurn(to job: UnownedJob) -> Bool {
         loan.store(.lent, ordering: .relaxed)
+        let borrower = RuntimeFacts.addressOfTask(of: job), pump = RuntimeFacts.addressOfTask()
         FIFOTurnstile.run(job)
-        return loan.exchange(.none, ordering: .acquiringAndReleasing) == .returned
+        if loan.exchange(.none, ordering: .acquiringAndReleasing) == .returned { return true }
+        let (mustRaise, mustWait) = box.withState { _ in turn.leave(to: borrower, from: pump) }
+        letGo(mustWait)
+        if mustRaise { raise { $0.pinHolder() } }
+        return false
     }
 
     private enum Next {
@@ -177,7 +277,9 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
             case .work(let work): return .work(work)
             case .sender(let sender): if sender.isGranted { return .work(sender.takeWork()!) }
             case .job(let job): return .job(job)
-            case .place(let place): if place.grant() { return nil }
+            case .place(let place):
+                if giveTurn(to: place) { return nil }
+                beginTurn()
             case .gone: break
             }
         }
@@ -186,7 +288,12 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Returns true if there is an entry in `ready`. Otherwise the turn is free.
     private func refill() -> Bool {
         if !ready.isEmpty { return true }
-        let refill = box.withState { $0.refill(&ready) }
+        let (refill, isPinned) = box.withState { state in
+            let refill = state.refill(&ready)
+            if case .turnIsFree = refill { return (refill, turn.end()) }
+            return (refill, false)
+        }
+        letGo(isPinned)
         guard case .filled(let sender) = refill else { return false }
         testStep("FIFOQueueStorage: resumes", self)
         sender?.resume()

@@ -22,6 +22,11 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final let kind: Kind
     /// True if the place takes room in a queue with a capacity. The queue's lock protects it.
     final var takesRoom = false
+    /// The address of the task that waits, where it may have to be raised before it goes on; 0 once it waits no more. It
+    /// is written before the place is known, and protected by the queue's lock after that.
+    final var task: UInt = 0
+    /// The priority of that task when it came.
+    final var priority = TaskPriority.medium
     /// The call that starts the place's task has returned, as far as it is one of ``waitElsewhere()``.
     private let hasStarted = Atomic(false)
 

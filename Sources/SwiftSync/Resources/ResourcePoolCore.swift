@@ -87,11 +87,13 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Another thread knows the wait by the lock alone.
+    /// Another thread knows the wait by the lock alone. A task of its own raises what the wait waits for: this one may be
+    /// called under a lock of the runtime, and what is raised may have handlers of users.
     private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
         let rank = CommandRank.of(CommandPriority(priority))
         let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))
         state.withLock { $0.raise(wait, to: rank, below: reserved) }
+        Task.detached(priority: priority) { self.perform(self.state.withLock { $0.hurry(for: wait) }) }
     }
 
     /// Ends a use.
@@ -128,6 +130,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
             case .resume(let wait): wait.resume()
             case .start(let preparation): start(preparation)
             case .cancel(let task): task.cancel()
+            case .escalate(let task, let priority): task.escalatePriority(to: priority)
             case .close(let closing): closeLater(closing)
             case .call(let alarm, let time): call(alarm, at: time)
             case .report(let error):
@@ -141,11 +144,11 @@ final class ResourcePoolCore: WaitedObject, Sendable {
     /// Calls the factory or the check in a task of its own. It inherits nothing: neither a request's cancellation nor
     /// its deadline ends it. The state keeps the task, so that it can be cancelled, and escalated.
     private func start(_ preparation: ResourcePreparation) {
-        let task = Task.detached(priority: preparation.priority) { [self] in
+        let task = Task.detached(priority: preparation.firstPriority) { [self] in
             let outcome = await outcome(of: preparation)
             perform(state.withLock { $0.finish(preparation, outcome, at: csk_now()) })
         }
-        if state.withLock({ $0.keep(task, for: preparation) }) { task.cancel() }
+        perform(state.withLock { $0.keep(task, for: preparation) })
     }
 
     private func outcome(of preparation: ResourcePreparation) async -> ResourcePreparation.Outcome {

@@ -6,6 +6,7 @@ extension ResourcePoolState {
             case resume(TaskWait)
             case start(ResourcePreparation)
             case cancel(Task<Void, Never>)
+            case escalate(Task<Void, Never>, TaskPriority)
             /// One that is counted as closing.
             case close(Closing)
             /// ``ResourcePoolState/ring(_:dueAt:now:)`` is to be called at that time.

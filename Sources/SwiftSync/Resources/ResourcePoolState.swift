@@ -103,6 +103,7 @@ struct ResourcePoolState {
         let before = preparations.count
         prepare(&effects, at: now)
         wait.isForPreparation = preparations.count > before
+        hurry(for: wait, &effects)
         return nil
     }
 
@@ -112,6 +113,19 @@ struct ResourcePoolState {
     /// A task that waits was escalated. Those who wait can't go on, in whatever order: so nobody is served by that.
     mutating func raise(_ wait: ResourceWait, to rank: Int64, below reserved: Int64) {
         queue.raise(wait, to: rank, below: reserved)
+    }
+
+    /// What is under way for those who wait is to be as urgent as this one.
+    mutating func hurry(for wait: ResourceWait) -> Effects {
+        var effects = Effects()
+        hurry(for: wait, &effects)
+        return effects
+    }
+
+    private mutating func hurry(for wait: ResourceWait, _ effects: inout Effects) {
+        if wait.outcome != nil { return }
+        let priority = wait.priority
+        effects.steps += preparations.raise(to: priority).map { .escalate($0, priority) }
     }
 
     private func isCommon(_ request: ResourceRequest) -> Bool { limits.reserved > 0 && !request.mayUseReserve }
@@ -256,10 +270,15 @@ struct ResourcePoolState {
         setAlarm(.preparation, &effects, at: now)
     }
 
-    /// Keeps the task of a preparation, which may have ended by now. It returns whether the task is to be cancelled.
-    func keep(_ task: Task<Void, Never>, for preparation: ResourcePreparation) -> Bool {
+    /// Keeps the task of a preparation, which may have ended by now.
+    func keep(_ task: Task<Void, Never>, for preparation: ResourcePreparation) -> Effects {
+        var effects = Effects()
         preparation.task = task
-        return isShutDown || preparation.isLate
+        if isShutDown || preparation.isLate { effects.steps.append(.cancel(task)) }
+        if preparation.priority > preparation.firstPriority ?? .medium {
+            effects.steps.append(.escalate(task, preparation.priority))
+        }
+        return effects
     }
 
     /// A factory or a check has ended. The caller keeps what came of it until the lock is free.

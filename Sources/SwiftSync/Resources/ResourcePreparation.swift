@@ -17,8 +17,8 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     let checked: PooledResource?
     /// Whether its place is one of those that are not reserved.
     let isCommon: Bool
-    /// What its task begins with: the priority of the task that was first in order.
-    let priority: TaskPriority?
+    /// What its task begins with: the priority at which the first in order waited. Nil: nobody did.
+    let firstPriority: TaskPriority?
     /// When it has lasted for too long.
     let deadline: Int64
     /// When it is slow, and whether it is: it stands for no request any more. The pool's lock guards this, and what
@@ -27,6 +27,8 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     var isSlow = false
     /// It has lasted for too long: nobody waits for it any more, and what comes of it is closed.
     var isLate = false
+    /// What its task has at least: that of whoever came to wait, or was escalated, meanwhile.
+    var priority: TaskPriority
     /// Its task, from shortly after its beginning on. Whoever cancels or escalates it does so outside of the lock.
     var task: Task<Void, Never>?
     /// Where it stands among the pool's.
@@ -36,7 +38,8 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     init(checking checked: PooledResource?, isCommon: Bool, priority: TaskPriority?, deadline: Int64) {
         self.checked = checked
         self.isCommon = isCommon
-        self.priority = priority
+        firstPriority = priority
+        self.priority = priority ?? .medium
         self.deadline = deadline
     }
 

@@ -19,6 +19,17 @@ struct ResourcePreparations {
 
     var tasks: [Task<Void, Never>] { list.members.compactMap(\.task) }
 
+    /// Those to be raised to that priority, of the first so many. What comes of any goes to whoever is first in order.
+    mutating func raise(to priority: TaskPriority) -> [Task<Void, Never>] {
+        list.members.prefix(Self.raisedAtOnce).compactMap { preparation in
+            if preparation.isLate || preparation.priority >= priority { return nil }
+            preparation.priority = priority
+            return preparation.task
+        }
+    }
+
+    private static let raisedAtOnce = 64
+
     /// When the first of them will be slow, or will have lasted for too long.
     var firstDeadline: Int64? {
         mutating get {

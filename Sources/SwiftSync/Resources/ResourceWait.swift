@@ -4,8 +4,8 @@ import CSyncKernel
 @safe
 final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     let request: ResourceRequest
-    /// The task's own priority.
-    let priority = Task.currentPriority
+    /// The priority at which it waits, as a task's.
+    var priority: TaskPriority { CommandRank.taskPriority(of: unsafe heapPlace.pointee.node.rank) }
     /// A resource whose use has begun, or why there is none. It is written under the pool's lock, before the wait is
     /// resolved.
     var turn: Result<PooledResource, any Error>?

@@ -5,11 +5,14 @@ import Synchronization
 @safe
 final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
+    /// Whoever has the permit, where that is known.
+    private let holder: PermitHolder?
     /// The highest rank to which the task was escalated meanwhile.
     private let escalated = Atomic(Int64.min)
 
-    private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject) {
+    private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ holder: PermitHolder?) {
         unsafe self.semaphore = semaphore
+        self.holder = holder
         super.init(of: owner)
     }
 
@@ -19,17 +22,18 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
 
     /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.
     ///
-    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises.
+    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. `holder`
+    /// is raised with it.
     static func acquire(
         _ permits: UInt32, at semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject,
-        naming priority: CommandPriority?, deadline: Int64
+        heldBy holder: PermitHolder? = nil, naming priority: CommandPriority?, deadline: Int64
     ) async -> Int32 {
         // A wait that only tries must not stand in the queue: it would bar others until the timers' thread came.
         if deadline == Deadline.passed {
             return unsafe csk_sem_wait_ranked(
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
         }
-        let wait = unsafe SemaphoreWait(semaphore, of: owner)
+        let wait = unsafe SemaphoreWait(semaphore, of: owner, holder)
         if priority != nil || RequestPriority.ofRequest != nil {
             return await wait.acquire(permits, naming: priority, deadline)
         }
@@ -52,7 +56,10 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
             }
             // An escalation that came before the waiter was queued found none.
             let escalated = escalated.load(ordering: .sequentiallyConsistent)
-            if status == 0, escalated > rank { raise(to: escalated) }
+            if status == 0 {
+                if escalated > rank { raise(to: escalated) }
+                holder?.raise(to: max(rank, escalated), for: self)
+            }
             return status
         }
     }
@@ -60,6 +67,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private func escalate(to rank: Int64) {
         escalated.max(rank, ordering: .sequentiallyConsistent)
         raise(to: rank)
+        holder?.raiseLater(to: rank, for: self)
     }
 
     /// It does nothing if the task waits no longer.

@@ -150,6 +150,15 @@ enum RuntimeFacts {
         unsafe withUnsafeCurrentTask { unsafe unsafeBitCast($0, to: UInt.self) }
     }
 
+    /// Gives a task that has not ended at least this priority. It calls the task's handlers of escalations.
+    ///
+    /// Fact: the fact of ``anyTask(_:)``. It is a call, so that no reference to the task lasts longer, whose memory may
+    /// be its parent's.
+    @inline(never)
+    static func escalate(taskAt address: UInt, to priority: TaskPriority) {
+        unsafe unsafeBitCast(address, to: UnsafeCurrentTask.self).escalatePriority(to: priority)
+    }
+
     /// Returns the address of the value that the calling task sees; nil if nothing is bound. The value is of the task
     /// local's type.
     ///

@@ -11,4 +11,9 @@ enum CommandRank {
     @inlinable static func of(_ priority: CommandPriority) -> Int64 {
         csk_rank(priority.rawValue, Int32(CSK_PLACE_BACK))
     }
+    /// The priority of a task that waits at its own with this rank; for another rank the nearest one.
+    static func taskPriority(of rank: Int64) -> TaskPriority {
+        let level = (rank >> 2) >> 8 + Int64(TaskPriority.medium.rawValue)
+        return TaskPriority(rawValue: UInt8(min(max(level, 1), 33)))
+    }
 }

@@ -13,6 +13,10 @@ extension ResourcePoolState.Effects {
         steps.compactMap { if case .start(let preparation) = $0 { preparation } else { nil } }
     }
     var cancelled: [Task<Void, Never>] { steps.compactMap { if case .cancel(let task) = $0 { task } else { nil } } }
+    /// What the tasks that are raised are raised to.
+    var raised: [TaskPriority] {
+        steps.compactMap { if case .escalate(_, let priority) = $0 { priority } else { nil } }
+    }
     /// The times at which the state is to be called.
     var calls: [Int64] { steps.compactMap { if case .call(_, let time) = $0 { time } else { nil } } }
     var reports: Int { steps.count { if case .report = $0 { true } else { false } } }

@@ -205,4 +205,60 @@ struct EscalationTests {
         #expect(pool.waitingCount == 0)
         #expect(count.value > 0)
     }
+
+    // MARK: - A pool's factory
+
+    /// A pool whose factory ends once its task has a high priority, and a task that waits for it.
+    private func poolThatMakes(
+        _ priority: TaskPriority
+    ) async -> (ResourcePool<TaskPriority>, Task<TaskPriority, any Error>) {
+        let began = Flag()
+        let pool = ResourcePool<TaskPriority>(maximum: 1) {
+            let first = Task.currentPriority
+            began.raise()
+            await waitUntil { Task.currentPriority >= .high }
+            return first
+        }
+        let task = Task.detached(priority: priority) { try await pool.withResource { $0 } }
+        await waitUntil { began.isRaised }
+        return (pool, task)
+    }
+
+    @Test
+    func whoComesToWaitRaisesTheFactoryThatIsUnderWay() async throws {
+        let (pool, low) = await poolThatMakes(.background)
+        let urgent = Task.detached(priority: .high) { try await pool.withResource { $0 } }
+        await waitUntil { pool.waitingCount == 0 && pool.inUseCount == 0 }
+        #expect(try await urgent.value == .background)
+        #expect(try await low.value == .background)
+    }
+
+    @Test
+    func aTaskThatIsEscalatedWhileItWaitsRaisesTheFactory() async throws {
+        let (pool, low) = await poolThatMakes(.background)
+        low.escalatePriority(to: .high)
+        await waitUntil { pool.waitingCount == 0 && pool.inUseCount == 0 }
+        #expect(try await low.value == .background)
+    }
+
+    /// Between the beginning of a factory's call and the moment from which its task is known.
+    @Test
+    func aFactoryIsRaisedWhoseTaskIsNotKnownYet() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 1))
+        let (_, making) = try queueMaking(.low, in: &state)
+        #expect(making.firstPriority == .low)
+        let (urgent, effects) = try enter(.high, in: &state)
+        #expect(effects.raised.isEmpty && effects.started.isEmpty)
+        let task = Task {}
+        #expect(state.keep(task, for: making).raised == [.high])
+        #expect(state.keep(task, for: making).cancelled.isEmpty)
+        let again = state.hurry(for: urgent)
+        #expect(again.raised.isEmpty, "it was raised")
+        let (_, more) = try enter(.highest, in: &state)
+        #expect(more.raised.count == 1)
+        // One that waits no longer raises nothing.
+        _ = urgent.claim(0)
+        let none = state.hurry(for: urgent)
+        #expect(none.raised.isEmpty)
+    }
 }

@@ -133,6 +133,22 @@ static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
     const csk_held_sem_t *held = (const csk_held_sem_t *)(const void *)sem;
     return sem->has_holder ? __atomic_load_n(&held->holder, __ATOMIC_RELAXED) : 0;
 }
+/* The next three let whoever waits raise the priority of the task that has the permit, at a semaphore of one permit
+ * whose holder says so (csk_held_sem_begin). None of them blocks for longer than the internal lock.
+ *
+ * A task that had to wait, and has the permit now, calls this instead of csk_sem_set_holder. Returns the highest rank
+ * of those that wait, for it to raise itself; CSK_SEM_NOBODY_WAITS where nobody does. Whoever comes later pins it. */
+#define CSK_SEM_NOBODY_WAITS INT64_MIN
+CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
+/* Called by whoever waits, or for it, once the waiter is queued. Returns the holder, if it was not told of somebody as
+ * urgent as this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from
+ * ending, until csk_sem_unpin_holder: a signal blocks until then. So nothing may come between that waits for the
+ * holder. The semaphore must last until the end of that call. Returns 0 where there is nobody to be raised, or who has
+ * the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has not said so yet. Then ask again
+ * later. */
+#define CSK_SEM_HOLDER_NOT_TOLD 1ull
+CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
+CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);
 static inline void csk_pqueue_set_place(csk_placed_pqueue_t *placed, csk_place_t place) {
     placed->place = place;
     placed->pqueue.has_place = place.text != NULL;

@@ -55,8 +55,10 @@ typedef struct csk_sem {
     uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
     uint8_t has_holder; /* it is a csk_held_sem_t's: the same */
     uint8_t notes;      /* whether it notes who has its permit: the same */
+    uint8_t urgency;    /* what the holder was told of: the same */
     csk_arrivals_t arrivals;
     uint32_t waiters_limit;
+    uint32_t pins; /* how many keep the holder: the same */
 } csk_sem_t;
 
 #ifdef __cplusplus

@@ -134,6 +134,7 @@ static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     csk_effects_t effects = { 0 };
     uint64_t party = change.resizes ? 0 : csk_sem_party(sem);
     csk_sem_lock_queue(sem);
+    while (CSK_UNLIKELY(csk_sem_pins(sem) != 0)) csk_sem_await_unpinned(sem);
     if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES)) csk_sem_look_at_change(sem, change.permits, party);
     bool busy = csk_sem_is_busy(sem);
     if (busy) {

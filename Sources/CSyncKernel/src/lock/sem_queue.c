@@ -4,6 +4,8 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
     sem->arrivals.oldest = NULL;
     sem->arrivals.oldest_passed = sem->waiting = 0;
+    csk_store(&sem->pins, 0u, CSK_RELAXED);
+    sem->urgency = 0;
     csk_sem_forget_holder(sem);
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
@@ -26,6 +28,7 @@ static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
 
 static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     take_out(sem, waiter, true);
+    sem->urgency = SEM_SEES_FOR_ITSELF;
     csk_waiter_set(waiter, WAITER_GRANTED);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
@@ -77,6 +80,7 @@ bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
     waiter->node.rank = rank;
     waiter->node.ticket = csk_waiter_ticket(&sem->next_ticket, rank);
     waiter->permits = permits;
+    if (sem->waiters.root == NULL && sem->urgency != SEM_SEES_FOR_ITSELF) sem->urgency = 0;
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&sem->waiters, &waiter->node);
     note_arrival(sem, waiter, unnamed);

@@ -15,7 +15,7 @@
  * owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
  * instruction, and from then on nobody else changes the word. The store that clears the flag is its last access.
  *
- * While it notes its holder (below) WAITERS is set, whether the queue is empty or not.
+ * While it notes its holder, or its holder is pinned (below), WAITERS is set, whether the queue is empty or not.
  *
  * Permits are handed over: who is granted has them from that step on, and nobody is told to try. So this queue has no
  * designated waiter.
@@ -25,7 +25,7 @@
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
  * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
- * semaphore notes its holder; and the head, if there is one, asks for more than is free. Each change of the queue ends
+ * semaphore notes or pins its holder; and the head, if there is one, asks for more than is free. Each change of the queue ends
  * with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make that true
  * again. (Who passes takes permits, but may be the one too many that makes another one the head: so it serves.) A
  * signal that adds permits without the queue lock has compared a word without WAITERS. A waiter that came before it
@@ -67,6 +67,28 @@
  * NOTES with nobody in the queue clears the flag before it has added its permits, and begins again: until it has added
  * them nobody may free the semaphore because of them.
  *
+ * Who may raise the holder. A task that waits may want whoever has the permit to be as urgent as itself. It may use the
+ * holder's task as long as that has not given the permit back. So it pins the holder.
+ *
+ *   pins       bits 0..30  how many keep the holder from giving the permit back
+ *              bit 31      somebody waits for their end: a park word
+ *   urgency    of whom the holder was told already; 0: of nobody; SEM_SEES_FOR_ITSELF: it was granted the permit, and
+ *              has not begun to hold it (csk_sem_begin_holding), which tells it of all that wait
+ *
+ * All are changed under the queue lock. Argument: whoever pins finds WAITERS set under the queue lock, and sets `pins`,
+ * for which WAITERS stays set (csk_sem_is_busy). So a signal from then on comes to the queue lock, and waits there
+ * while pins is not 0. A signal that came before has compared a word without WAITERS, and its task has written the
+ * holder as 0 before that; the step that set WAITERS acquires it. Then whoever pins reads 0, or a later holder of which
+ * the same is true. Under the queue lock nobody else is granted the permit, so the holder that is read has it.
+ *
+ * Whoever takes the permit without the queue lock writes the holder shortly after. Until then it can't be pinned, which
+ * csk_sem_pin_holder says. Nobody who waits misses one that was granted the permit: both steps are taken under the
+ * queue lock, and the second one sees the first.
+ *
+ * A pin lasts for as long as a task is raised, which calls functions of its user's. The holder waits for that when it
+ * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the first
+ * that waits, and by each that begins to hold.
+ *
  * Too many. What is free is never more than `most`: that is looked at in the word that is replaced.
  *
  * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
@@ -87,6 +109,8 @@
 #define SEM_IN_ALL UINT64_C(2) /* one permit of those in all */
 
 enum { SEM_NOTES_NEVER = 0, SEM_MAY_NOTE, SEM_NOTES }; /* csk_sem_t.notes */
+#define SEM_SEES_FOR_ITSELF UINT8_MAX                  /* csk_sem_t.urgency */
+#define SEM_PINS_AWAITED (UINT32_C(1) << 31)           /* csk_sem_t.pins */
 
 static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
@@ -119,9 +143,10 @@ void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
 /* One of SEM_NOTES, ... */
 static inline uint32_t csk_sem_notes(const csk_sem_t *sem) { return csk_load(&sem->notes, CSK_RELAXED); }
+static inline uint32_t csk_sem_pins(const csk_sem_t *sem) { return csk_load(&sem->pins, CSK_RELAXED); }
 /* Whether every call is to come to the queue lock. */
 static inline bool csk_sem_is_busy(const csk_sem_t *sem) {
-    return sem->waiters.root != NULL || csk_sem_notes(sem) == SEM_NOTES;
+    return sem->waiters.root != NULL || csk_sem_notes(sem) == SEM_NOTES || csk_sem_pins(sem) != 0;
 }
 
 /* ---- Who has the permit ------------------------------------------------------------------------------------------ */
@@ -143,6 +168,8 @@ static inline void csk_sem_has_waiter(csk_sem_t *sem) {
 }
 /* `party` is about to give so many permits back; 0: to change the size. Ends NOTES where that is due. */
 void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party);
+/* A signal waits until nobody pins the holder. Drops the queue lock meanwhile. */
+void csk_sem_await_unpinned(csk_sem_t *sem);
 /* In a child of fork: whoever had the permit was a thread of the parent. Where somebody wants to know, it notes on. */
 void csk_sem_forget_holder(csk_sem_t *sem);
 

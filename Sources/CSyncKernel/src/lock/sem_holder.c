@@ -1,0 +1,52 @@
+/* sem_holder.c: whoever waits raises the task that has the permit. See sem_queue.h. */
+#include "lock/sem_queue.h"
+
+csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
+    csk_sem_lock_queue(sem);
+    csk_sem_set_holder(sem, task);
+    sem->urgency = 0;
+    const csk_heap_node_t *first = csk_heap_top(&sem->waiters);
+    csk_rank_t highest = first != NULL ? first->rank : CSK_SEM_NOBODY_WAITS;
+    csk_queue_unlock(&sem->queue_lock);
+    return highest;
+}
+
+uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency) {
+    uint64_t holder = 0;
+    csk_sem_lock_queue(sem);
+    /* Where it notes its holder by itself, another may give the permit back. */
+    if (sem->waiters.root != NULL && csk_sem_notes(sem) == SEM_NOTES_NEVER && sem->urgency < urgency) {
+        holder = csk_sem_holder(sem);
+        if (holder == 0) holder = CSK_SEM_HOLDER_NOT_TOLD;
+        else {
+            sem->urgency = urgency;
+            csk_store(&sem->pins, csk_sem_pins(sem) + 1, CSK_RELAXED);
+        }
+    }
+    csk_queue_unlock(&sem->queue_lock);
+    return holder;
+}
+
+void csk_sem_unpin_holder(csk_sem_t *sem) {
+    csk_effects_t effects = { 0 };
+    csk_sem_lock_queue(sem);
+    uint32_t pins = csk_sem_pins(sem);
+    if (pins == 0) { /* this is a child of fork, and has no pins of the parent's */
+        csk_queue_unlock(&sem->queue_lock);
+        return;
+    }
+    bool is_last = (pins & ~SEM_PINS_AWAITED) == 1;
+    csk_store(&sem->pins, is_last ? 0 : pins - 1, CSK_RELAXED);
+    csk_sem_serve(sem, csk_load(&sem->state, CSK_RELAXED), &effects);
+    csk_queue_unlock(&sem->queue_lock);
+    csk_effects_perform(&effects);
+    if (CSK_UNLIKELY(is_last && (pins & SEM_PINS_AWAITED))) csk_platform_wake(&sem->pins, INT32_MAX);
+}
+
+void csk_sem_await_unpinned(csk_sem_t *sem) {
+    uint32_t pins = csk_sem_pins(sem) | SEM_PINS_AWAITED;
+    csk_store(&sem->pins, pins, CSK_RELAXED);
+    csk_queue_unlock(&sem->queue_lock);
+    csk_platform_park(&sem->pins, pins, CSK_NEVER);
+    csk_sem_lock_queue(sem);
+}
