@@ -354,6 +354,10 @@ void *explore_self(void) {
     return (void *)(uintptr_t)(current != NULL ? 0x1000 * (uintptr_t)(index_of(current) + 1) : 0x100000);
 }
 int explore_thread(void) { return current != NULL ? index_of(current) : -1; }
+bool explore_is_own(int thread, const void *word) {
+    const char *byte = word, *end = stack_end(&fibers[thread]);
+    return byte < end && byte >= end - STACK_SIZE;
+}
 int64_t explore_now(void) { return now; }
 void explore_point(void) {
     point(OP_POINT, NULL, "point");

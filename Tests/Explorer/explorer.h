@@ -103,5 +103,7 @@ void explore_fork(void);
 int64_t explore_now(void);
 /* The index of the calling thread. */
 int explore_thread(void);
+/* For `is_late`: whether the word is on that thread's stack, and not an internal lock. */
+bool explore_is_own(int thread, const void *word);
 
 #endif

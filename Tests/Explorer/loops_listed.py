@@ -154,6 +154,7 @@ RETRIES = {
     "src/readwrite/rwlock_inbox.h csk_writes_take": 1,
     "src/readwrite/rwlock_queue.c csk_rwlock_begin_in_child": 1,
     "src/readwrite/rwlock_queue.c csk_rwlock_settle": 1,
+    "src/readwrite/rwlock_queue.c let_in": 1,
     "src/readwrite/rwlock_queue.h csk_rwlock_take_from_nobody": 1,
     "src/readwrite/rwlock_wait.h csk_rwlock_pass": 1,
     "src/readwrite/rwlock_work.c go_on_elsewhere": 1,

@@ -9,7 +9,8 @@ More than 400 lines: most are the table of the mutants.
     mutants.py --check                      only looks whether each mutant's text stands in its file, once
 
 Exits 1 when one survives, or is stale. A mutant is a file, a text that stands in it exactly once, and what takes its
-place. The client that mutants_caught.txt names is tried first, and all of them when that one does not notice.
+place; or several such texts, whose places change together. The client that mutants_caught.txt names is tried first, and
+all of them when that one does not notice.
 """
 import argparse, concurrent.futures, os, re, shutil, subprocess, sys, tempfile, time
 
@@ -46,6 +47,7 @@ READERS, RCU_WATCH = "src/rcu/rcu_readers.c", "src/rcu/rcu_watch.c"
 MAP, MAP_HEADER = "src/rcu/rcu_map.c", "include/csynckernel/rcu_map.h"
 RW, RW_WAIT = "src/readwrite/rwlock.c", "src/readwrite/rwlock_wait.c"
 RW_QUEUE, RW_BIAS = "src/readwrite/rwlock_queue.c", "src/readwrite/rwlock_bias.c"
+RW_WATCH = "src/readwrite/rwlock_watch.c"
 RW_WORD, RW_HEADER = "src/readwrite/rwlock_queue.h", "include/csynckernel/rwlock.h"
 SMALL_FILE = "src/base/small_file.c"
 RW_WORK, RW_INBOX = "src/readwrite/rwlock_work.c", "src/readwrite/rwlock_inbox.h"
@@ -60,7 +62,8 @@ SEM_NOTE = "src/lock/sem_note.c"
 SEM_HOLDER = "src/lock/sem_holder.c"
 SEM_WORD, SEM_HEADER = "src/lock/sem_queue.h", "include/csynckernel/sem.h"
 
-# name, file, text, replacement; where several sources share a header's text, the source for which it is replaced
+# name, file, text, replacement, or tuples of these two; where several sources share a header's text, the source for
+# which it is replaced
 MUTANTS = [
     # Gates and mutexes that the checker of lock order is told of.
     ("who tries when its deadline has passed is told of twice", GATE, "        int status = try_as(",
@@ -150,6 +153,8 @@ MUTANTS = [
     ("a leaver does not pass a late waiter over", ASIDE,
      "        if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate);",
      "        if (now_ns < 0) csk_gate_publish(gate);"),
+    ("who was signalled never looks whether it waits for the gate by now", GATE_WATCH,
+     "        if (look && is_queued(gate, self)) return 0;\n", "        (void)is_queued;\n"),
     ("who waits behind a late waiter does not look", GATE_WATCH, "    look_for_late(gate, self);\n", ""),
     ("who times out in one word looks again", QUEUE, "return !(summary & GATE_ONE_WORD) && csk", "return csk"),
     ("who comes back is not put into its place", GATE, "csk_gate_come_back(gate, self);\n", "false;\n"),
@@ -540,6 +545,21 @@ MUTANTS = [
      "        if (CSK_UNLIKELY(queue->poppers.unpromised != NULL)) return serve_and_unlock(queue);\n", ""),
     ("a pop serves nobody", PQUEUE,
      "        if (CSK_UNLIKELY(queue->pushers.unpromised != NULL)) return serve_and_unlock(queue);\n", ""),
+    ("one promise at a time", PQUEUE_LINE,
+     ("static pthread_cond_t *condition_of(",
+      "    if (csk_pqueue_is_promised(waiter)) line->promised--;\n    else if (line->unpromised == waiter) "
+      "line->unpromised = waiter->newer;\n",
+      "line->promised >= supply) return false;"),
+     ("static bool serve_first(csk_pqueue_t *, csk_pqueue_line_t *, uint64_t, csk_effects_t *);\n"
+      "static pthread_cond_t *condition_of(",
+      "    bool passes_on = csk_pqueue_is_promised(waiter);\n    if (passes_on) line->promised--;\n"
+      "    else if (line->unpromised == waiter) line->unpromised = waiter->newer;\n"
+      "    csk_effects_t none = { 0 };\n    uint64_t supply = line == &queue->poppers ? queue->count : "
+      "csk_pqueue_places(queue);\n"
+      "    if (passes_on && waiter->function == NULL && line->unpromised != NULL && supply > 1 && "
+      "line->unpromised->function == NULL)\n"
+      "        serve_first(queue, line, supply - 1, &none);\n",
+      "line->promised >= supply || line->promised != 0) return false;")),
     ("a promise without a signal", PQUEUE_LINE,
      "        pthread_cond_signal(condition_of(waiter));\n        return true;\n", "        return true;\n"),
     ("promises are not used up", PQUEUE_LINE, "    if (csk_pqueue_is_promised(waiter)) line->promised--;\n    else if",
@@ -607,18 +627,20 @@ MUTANTS = [
     ("newcomers pass the lock's queue", RW_WORD, "    return flags == 0 || flags == (RW_WAITERS | RW_COMING);",
      "    return flags == 0 || flags != RW_HAND_OVER;"),
     ("readers pass a designated writer", RW_WORD,
-     " ||\n           (lock->coming && first->mode == RW_WRITE);", ";"),
+     " ||\n           (lock->coming && first->mode == RW_WRITE && first->hand_over != RW_LATE);", ";"),
     ("readers pass one that upgrades", RW_WORD, " || first->mode == RW_UPGRADE ||", " ||"),
-    ("readers pass a writer behind a woken reader", RW_WAIT, "        woken->hand_over = 1;\n",
-     "        (void)woken;\n"),
-    ("one that upgrades takes the hand-over of a woken reader", RW_WAIT, "        woken->hand_over = 1;\n",
-     "        (void)woken;\n        lock->first->hand_over = 1;\n"),
+    ("readers pass a writer behind a woken reader", RW_WAIT,
+     "        if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;\n", "        (void)woken;\n"),
+    ("one that upgrades takes the hand-over of a woken reader", RW_WAIT,
+     "        if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;\n",
+     "        (void)woken;\n        lock->first->hand_over = RW_HANDED_OVER;\n"),
     ("the hand-over ends when one has upgraded, or not", RW_QUEUE,
      "    if (waiter->newer != NULL) waiter->newer->older = waiter->older;\n",
      "    if (waiter->mode == RW_UPGRADE && waiter->newer != NULL) waiter->newer->hand_over = 0;\n"
      "    if (waiter->newer != NULL) waiter->newer->older = waiter->older;\n"),
     ("who was passed once is passed again", RW_WAIT,
-     "    self->hand_over = 1; /* somebody has passed this waiter, and nobody will again */\n", ""),
+     "    self->hand_over = RW_HANDED_OVER; /* if it can't enter, somebody has passed it, and nobody will again */\n",
+     ""),
     ("a writer that comes counts as told, and is not", RW_WAIT,
      "        csk_store(&writer->word, WORD_TRY, CSK_RELAXED);\n", ""),
     ("newcomers pass a hand-over of the lock", RW_WORD, "flags == (RW_WAITERS | RW_COMING);",
@@ -630,13 +652,26 @@ MUTANTS = [
     ("timed-out waiter of the lock overlooks its grant", WAIT,
      "    bool granted = csk_waiter_state(self) == WAITER_GRANTED, look", "    bool granted = false, look"),
     ("designated at the lock gives up without settling", RW_WAIT,
-     "    lock->coming = 0;\n    csk_rwlock_settle(lock, RELEASE_NOTHING, effects);", "    lock->coming = 0;"),
+     "    csk_rwlock_settle(lock, RELEASE_NOTHING, effects);\n    if (csk_waiter_state(self)",
+     "    if (csk_waiter_state(self)"),
     ("designated at the lock still counts as told", RW_WAIT, "    csk_store(&self->word, WORD_WAITING, CSK_RELAXED);\n",
      "    (void)0;\n"),
     ("let in without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "waiter"),
     ("coming stays with who left the lock's queue", RW_QUEUE,
-     "    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;\n", ""),
+     "        lock->coming = is_coming(next);\n", "        lock->coming = lock->coming || is_coming(next);\n"),
+    # A waiter that was told and is late.
+    ("nobody looks for a late waiter of the lock", RW_WATCH,
+     "    if (look_now && self != NULL) look_for_late(lock, self);\n", ""),
+    ("who looks for a late waiter of the lock does not settle", RW_WATCH,
+     "csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);", "(void)effects;"),
+    ("who is passed over at the lock stays first", RW_QUEUE, "    csk_rwlock_append(lock, late);\n",
+     "    csk_rwlock_prepend(lock, late);\n"),
+    ("who is passed over at the lock is let in while it is late", RW_QUEUE, "next != NULL && !is_told(next);",
+     "next != NULL && !(next == lock->first && is_told(next));"),
+    ("who is passed over at the lock bars newcomers", RW_QUEUE, "    late->hand_over = RW_LATE;\n", ""),
+    ("a writer that is passed over bars newcomers", RW_WORD, " && first->hand_over != RW_LATE);", ");"),
+
     ("let in just before the deadline, and gone at once", WAIT, "    if (granted) kind->await_granter(object, self);\n",
      ""),
     ("leaver of the lock forgets the wake", RW, "    if (wake != NULL) csk_platform_wake(wake, 1);\n}", "}"),
@@ -802,6 +837,12 @@ MUTANTS = [
     ("a post leaves it to the supervisor that all workers wait", POOL, "|| unannounced() == 0)", "|| false)"),
     ("the supervisor never looks again", POOL_GROWTH, "    csk_pool.watching = again && (started || !stalled);\n",
      "    csk_pool.watching = false;\n"),
+    ("the supervisor forgets whom a post has told", POOL_GROWTH,
+     "    bool again = csk_pool.queued != 0 && (csk_pool.idle == NULL || csk_pool.waking);\n",
+     "    bool again = csk_pool.queued != 0 && csk_pool.idle == NULL;\n"),
+    ("a post counts on the worker that is on its way", POOL,
+     "    bool watches = worker == NULL && csk_pool_begin_watch();\n",
+     "    bool watches = worker == NULL && !csk_pool.waking && csk_pool_begin_watch();\n"),
     ("the supervisor is not woken", POOL_GROWTH,
      "    csk_fetch_add(&csk_pool.signal, 1u, CSK_RELEASE);\n    csk_platform_wake(&csk_pool.signal, 1);\n", ""),
     ("the supervisor sleeps on when it was called", POOL_GROWTH,
@@ -1032,6 +1073,16 @@ MUTANTS = [
      "        else csk_work_arrange", "        csk_work_arrange"),
     ("who queues beside a shutdown does not look again", WQ,
      "    if (CSK_UNLIKELY(state & STATE_SHUT)) return take_back(queue, work);\n", ""),
+    ("who waited for room queues its work itself", WQ_WAIT,
+     ("static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {\n",
+      "    csk_work_arrange(queue, room->work);\n    return room",
+      "    if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);\n"),
+     ("static void end_wait(csk_workqueue_wait_t *wait);\n"
+      "static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {\n",
+      "    if (room->function != end_wait) csk_work_arrange(queue, room->work);\n    return room",
+      "    if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);\n"
+      "    if (status == 0) {\n        csk_workqueue_lock(queue);\n        csk_work_arrange(queue, work);\n"
+      "        csk_workqueue_unlock_and_look(queue);\n    }\n")),
     ("who looks again does not sort", WQ, "    csk_work_sort(queue);\n    bool late =", "    bool late ="),
     ("a shutdown takes its own last sort for late", WQ_LIFE,
      "    csk_work_sort(queue); /* the queue may be suspended, and nothing of it begins before it is taken out */\n"
@@ -1666,6 +1717,12 @@ MUTANTS = [
      ""),
     ("served without a wake", SPIN_PARK, "    if (csk_word_tell(word, answer)) csk_platform_wake(word, 1);",
      "    csk_word_tell(word, answer);", "waiter"),
+    ("who is let in at the semaphore lets in the next", WAIT,
+     ("        next = waiter->next_ready;\n        csk_word_answer",
+      "        else csk_cas(&self->word, &word, WORD_PARKED, CSK_RELAXED);\n    }\n"),
+     ("        next = NULL;\n        csk_word_answer",
+      "        else csk_cas(&self->word, &word, WORD_PARKED, CSK_RELAXED);\n    }\n"
+      "    if (self->next_ready != NULL) csk_word_answer(&self->next_ready->word, WORD_GRANTED);\n")),
     ("of three that are told at once one is lost", WAIT, "    else (*last)->next_ready = waiter;",
      "    else (*list)->next_ready = waiter;"),
     ("front places of the semaphore count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
@@ -1804,13 +1861,19 @@ MUTANTS = [
 ]
 
 
+def all_of(text):
+    """The texts of a mutant, or what takes their places."""
+    return text if isinstance(text, tuple) else (text,)
+
+
 def check():
     """Says which mutants are stale; their number. A name stands for one mutant, or the record would not know which."""
     sources, names, wrong = {}, [mutant[0] for mutant in MUTANTS], 0
     for name, path, text, *_ in MUTANTS:
         if path not in sources:
             sources[path] = open(os.path.join(KERNEL, path)).read()
-        count = sources[path].count(text)
+        counts = [sources[path].count(each) for each in all_of(text)]
+        count = next((count for count in counts if count != 1), 1)
         if count == 1 and names.count(name) == 1:
             continue
         place = place_of(__file__, f'("{name}"')
@@ -1909,9 +1972,10 @@ def try_mutant(mutant, base, known):
         target = os.path.join(kernel, path)
         source = open(target).read()
         os.remove(target)  # a link to the kernel's own
-        if source.count(text) != 1:
-            return name, "STALE", f"its text stands {source.count(text)} times in {path}; see --check", None, 0
-        source = source.replace(text, replacement)
+        for old, new in zip(all_of(text), all_of(replacement), strict=True):
+            if source.count(old) != 1:
+                return name, "STALE", f"its text stands {source.count(old)} times in {path}; see --check", None, 0
+            source = source.replace(old, new)
         if "seen_once" in replacement:
             source = source.replace("    int status = ENOENT;\n    for (;;) {",
                                     "    int status = ENOENT, seen_once = 0;\n    for (;;) {")

@@ -195,7 +195,7 @@ static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool
     if (settle) {
         csk_rwlock_settle(lock, release, &effects);
     } else if (designate && !lock->coming) {
-        lock->coming = 1;
+        lock->first->told_ns = csk_platform_now();
         if (csk_word_tell(&lock->first->word, WORD_TRY)) *wake = &lock->first->word;
         csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     }

@@ -46,7 +46,24 @@ void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     if (waiter->newer != NULL) waiter->newer->older = waiter->older;
     else lock->last = waiter->older;
     lock->waiting -= 1 + waiter->followers;
-    if (csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY) lock->coming = 0;
+}
+
+bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
+    csk_gate_waiter_t *late = lock->first;
+    if (!lock->coming || late->mode == RW_UPGRADE || late->newer == NULL) return false;
+    if (now_ns - late->told_ns < RW_PASSED_OVER_NS) return false;
+    csk_rwlock_remove(lock, late);
+    late->hand_over = RW_LATE;
+    csk_rwlock_append(lock, late);
+    return true;
+}
+
+/* Whether the waiter is on its way. It comes by itself, and tries. */
+static bool is_told(const csk_gate_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
+
+static bool is_coming(const csk_gate_waiter_t *first) {
+    if (first != NULL && first->mode == RW_UPGRADE) first = first->newer;
+    return first != NULL && is_told(first);
 }
 
 static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release) {
@@ -62,9 +79,7 @@ static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release)
  * *holders to the holders then. */
 static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
     csk_gate_waiter_t *next = lock->first;
-    /* A designated waiter comes by itself. But it need not be the first any more. */
-    if (next == NULL || (lock->coming && next->mode != RW_UPGRADE)) return next;
-    for (uint64_t entered; next != NULL; next = next->newer) {
+    for (uint64_t entered; next != NULL && !is_told(next); next = next->newer) {
         entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));
         if (entered == 0) break;
         *holders = entered;
@@ -97,6 +112,7 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
     do {
         holders = after_release(found & ~RW_FLAGS, release);
         next = let_in(lock, &holders);
+        lock->coming = is_coming(next);
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
     bool opens = false;
     while (lock->first != next) {

@@ -27,13 +27,20 @@
  * readers at the head of the queue enters together. Whoever is told to try stood first then; an upgrading reader may
  * have come before it since.
  *
- * waiter.hand_over says that nobody passes this waiter any more, since somebody has, or since a writer came behind it
- * when it had been woken. It stays with the waiter, whoever stands first meanwhile.
+ * waiter.hand_over (RW_HANDED_OVER) says that nobody passes this waiter any more, since somebody has, or since a
+ * writer came behind it when it had been woken. It stays with the waiter, whoever stands first meanwhile.
  *
  * Why nobody is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the same
  * compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is COMING:
  * while it is set, the designated waiter settles when it enters, gives up or times out. A holder that leaves and frees
  * the word has seen, in the word that it replaces, that nobody waits or that somebody is coming.
+ *
+ * Who is told and does not come. The designated waiter may be late for as long as anybody can think of, and those
+ * behind it wait while newcomers pass. A parked thread that looks (rwlock_watch.c) and finds that it was told
+ * RW_PASSED_OVER_NS ago puts it behind all others, and settles. It keeps the word TRY: it is on its way, and nobody
+ * but itself lets it in. So it never has the lock while it is late. If it stands first again it is the designated one
+ * again, and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain nobody does any more, as with any
+ * waiter.
  *
  * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
  * rwlock_work.c knows these. `writes` has those that come while such writes run and nobody waits: see rwlock_inbox.h.
@@ -76,6 +83,12 @@
 CSK_STATIC_ASSERT((RW_WRITER | RW_FLAGS) == CSK_RWLOCK_TAKEN, "what the inline path may not pass");
 
 enum { RW_READ = CSK_RWLOCK_READ, RW_WRITE = CSK_RWLOCK_WRITE, RW_UPGRADE = 2 };
+
+/* csk_gate_waiter_t.hand_over */
+enum { RW_MAY_BE_PASSED = 0, RW_HANDED_OVER, RW_LATE /* it was passed over, and has not come since */ };
+
+/* How long a waiter that was told to try may be late before those behind it go first. */
+#define RW_PASSED_OVER_NS INT64_C(100000000)
 
 /* What the caller of csk_rwlock_settle gives back in the same step. */
 enum csk_rwlock_release { RELEASE_NOTHING, RELEASE_READ, RELEASE_WRITE, RELEASE_WRITE_KEEP_READ };
@@ -138,8 +151,8 @@ static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
 /* Called under the queue lock. Whether nobody may pass this waiter when it stands first. Readers that kept passing
  * would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
 static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_gate_waiter_t *first) {
-    return lock->policy == CSK_RWLOCK_STRICT || first->mode == RW_UPGRADE || first->hand_over ||
-           (lock->coming && first->mode == RW_WRITE);
+    return lock->policy == CSK_RWLOCK_STRICT || first->mode == RW_UPGRADE || first->hand_over == RW_HANDED_OVER ||
+           (lock->coming && first->mode == RW_WRITE && first->hand_over != RW_LATE);
 }
 
 /* These four are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
@@ -148,6 +161,9 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
+/* Called under the queue lock. Puts the designated waiter, if it is late, behind all others. Returns false where it is
+ * not. Otherwise the caller settles. */
+bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns);
 
 /* The lock's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("hidden")));

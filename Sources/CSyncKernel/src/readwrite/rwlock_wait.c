@@ -38,20 +38,17 @@ static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     return false;
 }
 
-/* The flag COMING is set for the designated waiter. Until the flag ends nobody else lets the waiter in. */
+/* As long as its word is TRY nobody else lets the waiter in. */
 static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
-    lock->coming = 0;
+    csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+    self->hand_over = RW_HANDED_OVER; /* if it can't enter, somebody has passed it, and nobody will again */
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (csk_waiter_state(self) != WAITER_QUEUED) return TRY_ENTERED;
-    self->hand_over = 1; /* somebody has passed this waiter, and nobody will again */
-    if (!again && lock->first == self) {
-        lock->coming = 1;
-        csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
-        return TRY_WATCHES;
-    }
-    csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-    return TRY_GAVE_UP;
+    if (again || lock->first != self) return TRY_GAVE_UP;
+    csk_store(&self->word, WORD_TRY, CSK_RELAXED);
+    csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
+    return TRY_WATCHES;
 }
 
 static void watch(void *object, csk_gate_waiter_t *self) {
@@ -83,9 +80,9 @@ static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter
 static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
     if (lock->coming) {
         csk_gate_waiter_t *woken = lock->first->mode == RW_UPGRADE ? lock->first->newer : lock->first;
-        woken->hand_over = 1;
+        if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;
     } else if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
-        lock->coming = 1;
+        writer->told_ns = writer->since_ns;
         csk_store(&writer->word, WORD_TRY, CSK_RELAXED);
     }
 }
@@ -96,7 +93,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     waiter.node.ticket = 0;
     csk_waiter_came(&waiter, since_ns);
     waiter.mode = (uint8_t)mode;
-    waiter.hand_over = 0;
+    waiter.hand_over = RW_MAY_BE_PASSED;
     waiter.followers = 0;
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);

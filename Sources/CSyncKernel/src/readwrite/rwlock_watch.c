@@ -1,6 +1,6 @@
-/* rwlock_watch.c: a waiter that has waited for a second looks which holder it waits for. See gate_watch.c for why a
- * live thread is never reported as ended. Here too nobody leaves the lock without calling the first waiter, and nobody
- * passes that waiter unless one is coming. */
+/* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits: for a holder that has ended, or for a
+ * waiter that was told to try and is late. See gate_watch.c for why a live thread is never reported as ended. Here too
+ * nobody leaves the lock without calling the first waiter, and nobody passes that waiter unless one is coming. */
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 #include "wait/announce.h"
@@ -15,10 +15,25 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
     }
 }
 
+/* Under the queue lock others change the word of a waiter that is told, or let in. */
+static bool is_parked(const csk_gate_waiter_t *self) { return csk_load(&self->word, CSK_RELAXED) == WORD_PARKED; }
+
+/* For a waiter that stands behind one that was told to try and is late. A waiter that was told meanwhile comes
+ * itself. */
+static void look_for_late(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
+    csk_effects_t effects = { 0 };
+    int64_t now_ns = csk_platform_now();
+    csk_rwlock_lock_queue(lock);
+    if (is_parked(self) && csk_rwlock_pass_over(lock, now_ns)) csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    csk_queue_unlock(&lock->queue_lock);
+    csk_effects_perform_waiting(&effects);
+}
+
 /* Returns the word if this waiter is the first and nobody is coming, and 0 otherwise. */
 static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_rwlock_lock_queue(lock);
-    uint64_t state = lock->first == self && !lock->coming ? csk_load(&lock->state, CSK_RELAXED) : 0;
+    bool may = lock->first == self && is_parked(self) && !lock->coming;
+    uint64_t state = may ? csk_load(&lock->state, CSK_RELAXED) : 0;
     csk_queue_unlock(&lock->queue_lock);
     return state;
 }
@@ -41,6 +56,7 @@ int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t 
     if (watch->reported) return csk_wait_park(word, expected, deadline_ns);
     bool look_now;
     int status = csk_watch_park(word, expected, deadline_ns, watch, &look_now);
+    if (look_now && self != NULL) look_for_late(lock, self);
     if (look_now && csk_watch_may_look(watch)) {
         int64_t began_ns = csk_platform_now();
         if (self == NULL) report_readers(lock, watch->since_ns);
