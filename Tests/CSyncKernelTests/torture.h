@@ -39,6 +39,7 @@ extern _Thread_local int torture_slot;
 extern _Thread_local uint64_t torture_random_state;
 extern uint64_t torture_round_seed;
 extern int torture_threads, torture_stop;
+extern bool torture_with_stops; /* --stops */
 
 static inline void tally(int which) {
     __atomic_fetch_add(&torture_counts[torture_slot].of[which], 1, __ATOMIC_RELAXED);
@@ -68,6 +69,8 @@ static inline void dawdle(void) {
 struct crowd {
     pthread_t threads[TORTURE_MAX_THREADS + 8];
     int count;
+    pthread_t stopper; /* with --stops */
+    uint32_t stopper_ends;
 };
 void crowd_start(struct crowd *crowd, int count, void *(*body)(void *), void *context);
 void crowd_join(struct crowd *crowd);
@@ -76,6 +79,7 @@ void crowd_join(struct crowd *crowd);
 void torture_wait(void);
 
 void torture_gate(uint32_t policy, uint32_t bypass_limit);
+void torture_late(uint32_t policy);
 void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
 void torture_rwlock(uint32_t policy, uint32_t reader_bias);

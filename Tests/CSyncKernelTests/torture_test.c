@@ -1,20 +1,24 @@
 /* torture_test.c: everything at once from many more threads than cores, part by part and round by round.
  *
- *     torture_test [--seconds N] [--events N | --races N] [--threads N] [--seed S] [--pinned] [PART ...]
+ *     torture_test [--seconds N] [--events N | --races N] [--threads N] [--seed S] [--pinned] [--stops] [PART ...]
  *
  * Without options: a few seconds, 16 threads for each core, the seed of CSK_TEST_SEED or the fixed one. --pinned keeps
- * the process on one core, where threads meet at other places than on many. A part gets at most 5 seconds in one round,
+ * the process on one core, where threads meet at other places than on many. With --stops threads are stopped at random
+ * by a handler of a signal, for up to 50 ms, whatever they hold. A part gets at most 5 seconds in one round,
  * and the rounds go on, each with seeds of its own, until the time is over, and so many --events were counted, or in
  * each part so many --races of grants with timeouts, and as many with cancellations. */
 #include "torture.h"
 
 #include <getopt.h>
 
+#include "torture_stops.h"
+
 struct torture_counts torture_counts[TORTURE_MAX_THREADS + 8];
 _Thread_local int torture_slot;
 _Thread_local uint64_t torture_random_state;
 uint64_t torture_round_seed;
 int torture_threads, torture_stop;
+bool torture_with_stops;
 
 static const char *const counter_names[CANCELLED] = {
     "grants", "timeouts",  "cancels", "refused", "closed", "adopted",
@@ -23,6 +27,7 @@ static const char *const counter_names[CANCELLED] = {
 
 static const struct part {
     const char *name;
+    void (*late)(uint32_t policy);
     void (*gate)(uint32_t policy, uint32_t bypass_limit);
     uint32_t policy, bypass_limit;
     void (*plain)(void);
@@ -42,6 +47,8 @@ static const struct part {
     { .name = "gate-strict", .gate = torture_gate, .policy = CSK_GATE_STRICT },
     { .name = "gate-fast-limit", .gate = torture_gate, .policy = CSK_GATE_FAST, .bypass_limit = 3 },
     { .name = "gate-strict-limit", .gate = torture_gate, .policy = CSK_GATE_STRICT, .bypass_limit = 1 },
+    { .name = "late-fast", .late = torture_late, .policy = CSK_GATE_FAST },
+    { .name = "late-compact", .late = torture_late, .policy = CSK_GATE_COMPACT },
     { .name = "mutex", .plain = torture_mutex },
     { .name = "pqueue", .pqueue = torture_pqueue },
     { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
@@ -122,9 +129,11 @@ void crowd_start(struct crowd *crowd, int count, void *(*body)(void *), void *co
         crowd->threads[i] = start_thread(enter_crowd, &start);
         wait_until(LOAD(&start.taken));
     }
+    if (torture_with_stops) torture_stops_begin(crowd);
 }
 
 void crowd_join(struct crowd *crowd) {
+    if (torture_with_stops) torture_stops_end(crowd);
     for (int i = 0; i < crowd->count; i++) join_thread(crowd->threads[i]);
 }
 
@@ -153,6 +162,7 @@ static void run_part(size_t which, uint64_t seed) {
     last_slot = 0;
     STORE(&torture_stop, 0);
     if (part->gate != NULL) part->gate(part->policy, part->bypass_limit);
+    if (part->late != NULL) part->late(part->policy);
     if (part->plain != NULL) part->plain();
     if (part->pqueue != NULL) part->pqueue(part->capacity);
     if (part->rwlock != NULL) part->rwlock(part->policy, part->reader_bias);
@@ -189,13 +199,10 @@ static void choose_parts(char **names, int count) {
 
 static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *events, uint64_t *races) {
     static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' },
-        { "events", required_argument, NULL, 'e' },
-        { "races", required_argument, NULL, 'c' },
-        { "threads", required_argument, NULL, 't' },
-        { "seed", required_argument, NULL, 'r' },
-        { "pinned", no_argument, NULL, 'p' },
-        { NULL, 0, NULL, 0 },
+        { "seconds", required_argument, NULL, 's' }, { "events", required_argument, NULL, 'e' },
+        { "races", required_argument, NULL, 'c' },   { "threads", required_argument, NULL, 't' },
+        { "seed", required_argument, NULL, 'r' },    { "pinned", no_argument, NULL, 'p' },
+        { "stops", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
     };
     double seconds = 4;
     /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
@@ -209,6 +216,7 @@ static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *eve
         case 't': torture_threads = atoi(optarg); break;
         case 'r': *seed = strtoull(optarg, NULL, 0); break;
         case 'p': pin_to_one_core(); break;
+        case 'h': torture_with_stops = true; break;
         default: exit(2);
         }
     }

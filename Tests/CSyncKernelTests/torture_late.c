@@ -1,0 +1,142 @@
+/* torture_late.c: threads that are stopped while they sleep in a gate, or at its condition variable, and do not come
+ * when they are told, for as long as the part lasts. All others go on, and end, while those are stopped. Whoever has
+ * the gate is let go: that one is waited for. */
+#include "torture.h"
+
+#include <errno.h>
+
+#include "base/platform.h"
+#include "lock/gate_queue.h"
+#include "torture_stops.h"
+
+enum { LATE = 3, WORKERS = 4, SLEEPERS = 3, URGENT = 9, ABOVE = 1 };
+/* An urgent thread waits for none that is late, so for a section or two, and for its processor. */
+static const int64_t urgent_ns = INT64_C(2000000000) * TEST_SLOWDOWN;
+
+static csk_gate_t gate;
+static csk_cond_t cond;
+static uint32_t inside, tokens, may_come, stops, sleepers_left;
+
+typedef struct {
+    pthread_t thread;
+    int32_t thread_id;
+    uint32_t waits; /* it is in a call that may sleep */
+    bool sleeps_at_cond;
+} late_t;
+static late_t late[LATE];
+
+/* Who holds the gate goes on, and is stopped again another time. */
+static void stays_late(int number) {
+    (void)number;
+    int saved = errno;
+    ADD(&stops, 1);
+    while (!LOAD(&may_come) && csk_gate_holder(&gate) != csk_self())
+        nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+    errno = saved;
+}
+
+static void section(void) {
+    CHECK_EQ(__atomic_fetch_add(&inside, 1, __ATOMIC_RELAXED), 0);
+    tally(GRANTS);
+    if (one_in(64)) sched_yield();
+    CHECK_EQ(__atomic_fetch_sub(&inside, 1, __ATOMIC_RELAXED), 1);
+}
+static void enter(int32_t priority) {
+    CHECK_STATUS(csk_gate_lock(&gate, priority), 0);
+    section();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
+static void take_token(int32_t priority) {
+    CHECK_STATUS(csk_gate_lock(&gate, priority), 0);
+    while (tokens == 0) CHECK_STATUS(csk_cond_wait(&cond, priority), 0);
+    tokens--;
+    section();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
+static void give_tokens(uint32_t count) {
+    CHECK_STATUS(csk_gate_lock(&gate, URGENT), 0);
+    tokens += count;
+    CHECK_STATUS(count > 1 ? csk_cond_broadcast(&cond) : csk_cond_signal(&cond), 0);
+    section();
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+}
+
+static void *is_late(void *context) {
+    late_t *self = context;
+    STORE(&self->thread_id, csk_platform_thread_id());
+    while (!LOAD(&may_come)) {
+        STORE(&self->waits, 1);
+        if (self->sleeps_at_cond) take_token(ABOVE);
+        else enter(ABOVE);
+        STORE(&self->waits, 0);
+        dawdle();
+    }
+    return NULL;
+}
+static void *works(void *context) {
+    (void)context;
+    while (!stopped()) enter(0);
+    return NULL;
+}
+static void *sleeps(void *context) {
+    (void)context;
+    while (!stopped()) take_token(0);
+    ADD(&sleepers_left, -1u);
+    return NULL;
+}
+static void *is_urgent(void *context) {
+    (void)context;
+    while (!stopped()) {
+        int64_t began_ns = csk_now();
+        enter(URGENT);
+        if (!torture_with_stops) CHECK_LE(csk_now() - began_ns, urgent_ns);
+        give_tokens(1 + (uint32_t)below(2));
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    }
+    return NULL;
+}
+/* It stops whoever sleeps in one of its calls. */
+static void *stops_them(void *context) {
+    (void)context;
+    while (!stopped()) {
+        late_t *one = &late[below(LATE)];
+        bool asleep = LOAD(&one->waits) && csk_platform_thread_state(LOAD(&one->thread_id)) == CSK_THREAD_SLEEPS;
+        if (asleep) CHECK_EQ(pthread_kill(one->thread, SIGUSR1), 0);
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    return NULL;
+}
+
+void torture_late(uint32_t policy) {
+    static struct crowd workers, sleepers, urgent, stopper;
+    CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
+    CHECK_STATUS(csk_cond_init(&cond, &gate), 0);
+    STORE(&may_come, 0);
+    STORE(&stops, 0);
+    STORE(&sleepers_left, SLEEPERS);
+    tokens = 0;
+    torture_handle(SIGUSR1, stays_late);
+    for (int i = 0; i < LATE; i++) {
+        late[i] = (late_t){ .sleeps_at_cond = i == LATE - 1 };
+        late[i].thread = start_thread(is_late, &late[i]);
+    }
+    crowd_start(&workers, WORKERS, works, NULL);
+    crowd_start(&sleepers, SLEEPERS, sleeps, NULL);
+    crowd_start(&urgent, 1, is_urgent, NULL);
+    crowd_start(&stopper, 1, stops_them, NULL);
+    torture_wait();
+    STORE(&torture_stop, 1);
+    /* All but the late ones end, while these are stopped. */
+    crowd_join(&stopper);
+    crowd_join(&urgent);
+    crowd_join(&workers);
+    while (LOAD(&sleepers_left) != 0) give_tokens(SLEEPERS + LATE);
+    crowd_join(&sleepers);
+    CHECK_GE(LOAD(&stops), 1);
+    STORE(&may_come, 1);
+    give_tokens(2 * LATE);
+    for (int i = 0; i < LATE; i++) join_thread(late[i].thread);
+    CHECK_EQ(csk_gate_waiting(&gate), 0);
+    CHECK_STATUS(csk_cond_destroy(&cond), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
