@@ -203,6 +203,36 @@ static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
     }
 }
 
+/* Among those of its new rank it stands where it arrived. */
+static void a_waiter_that_is_raised_goes_first(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        csk_gate_t gate;
+        csk_gate_attr_t attr = { policy, 0, 0 };
+        csk_gate_waiter_t waiters[3], closing = { .word = 0 };
+        static const int32_t priorities[] = { -1, 0, 1 };
+        memset(waiters, 0, sizeof waiters);
+        csk_gate_init(&gate, &attr);
+        order_count = calls = 0;
+        CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+        for (intptr_t i = 0; i < 3; i++)
+            CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[i], priorities[i], CSK_NEVER, note_and_leave, (void *)i),
+                         0);
+        CHECK_STATUS(csk_gate_close(&gate, &closing, note_call, NULL), 0);
+        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], INT64_MIN), EINVAL);
+        CHECK_STATUS(csk_gate_raise(&gate, &closing, csk_rank(1, CSK_PLACE_BACK)), EBUSY);
+        CHECK_STATUS(csk_gate_raise(&gate, &waiters[2], csk_rank(-1, CSK_PLACE_BACK)), 0); /* that is lower */
+        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], csk_rank(1, CSK_PLACE_BACK)), 0);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        CHECK_EQ(order_count, 3);
+        CHECK_EQ(order[0], 0);
+        CHECK_EQ(order[1], 2);
+        CHECK_EQ(order[2], 1);
+        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], csk_rank(1, CSK_PLACE_BACK)), EBUSY);
+        CHECK_EQ(calls, 1);
+        CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    }
+}
+
 static void a_bypass_limit_is_exact(void) {
     for (uint32_t limit = 1; limit <= 3; limit++) {
         csk_gate_t gate;
@@ -225,4 +255,5 @@ TEST_MAIN(TEST(a_free_gate_is_granted_at_once), TEST(threads_and_callbacks_wait_
           TEST(a_hundred_thousand_waiters_need_no_stack), TEST(deadlines_and_cancellation_end_a_wait),
           TEST(of_grant_cancel_and_deadline_exactly_one_wins),
           TEST(a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back),
-          TEST(a_closed_gate_serves_those_accepted_and_refuses_others), TEST(a_bypass_limit_is_exact))
+          TEST(a_closed_gate_serves_those_accepted_and_refuses_others), TEST(a_waiter_that_is_raised_goes_first),
+          TEST(a_bypass_limit_is_exact))

@@ -74,6 +74,34 @@ static void leaves_again(void) {
 }
 CLIENT_LATE(gate_late_meanwhile, .threads = { leaves_again, low_1, high_2 }, .check = others_first, .preemptions = 1)
 
+/* A callback is raised above it, while somebody leaves who counts on the one that was told, and waits for the callback
+ * after that. */
+static void is_let_in(csk_gate_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    enter_as(2);
+    unlock();
+    explore_set(&shared->flags[2], 1);
+}
+static void queues_below_and_leaves_again(void) {
+    lock(0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], -1, CSK_NEVER, is_let_in, NULL), 0);
+    explore_set(&shared->flags[0], 1);
+    await_waiting(2);
+    unlock();
+    lock(9);
+    explore_set(&shared->flags[1], 1);
+    unlock();
+    explore_wait(&shared->flags[2], 1);
+}
+static void raises_above(void) {
+    explore_wait(&shared->flags[1], 1);
+    int status = csk_gate_raise(gate, &shared->waiters[0], csk_rank(5, CSK_PLACE_BACK));
+    EXPECT(status == 0 || status == EBUSY);
+}
+CLIENT_LATE(gate_late_below_who_is_raised, .threads = { queues_below_and_leaves_again, low_1, raises_above },
+            .check = others_first, .preemptions = 1)
+
 /* ---- At the queue lock ------------------------------------------------------------------------------------------- */
 
 /* Who unlocks the queue wakes thread 1, which does not come. */

@@ -357,6 +357,12 @@ CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_w
  * has changed then. */
 CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
+/* Gives a waiting waiter a higher rank: among those of that rank, and in its lane, it stands where it arrived. A rank
+ * that is not higher changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters,
+ * that of this one too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
+ * csk_gate_cancel does. A waiter that is queued again by csk_gate_relock_async has the rank that it had. */
+CSK_API int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
+
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
  * It is for an adoptable waiter, or one of an executor's lane, whose function typically hands work to another thread.

@@ -1,5 +1,6 @@
 /* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
 #include "base/observe.h"
+#include "base/raise.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 #include "wait/watch.h"
@@ -230,6 +231,24 @@ int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_functio
 
 int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY;
+}
+
+/* To the rest of the gate this is a waiter that comes, and that has its ticket already. */
+int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+    if (!csk_is_rank(rank)) return EINVAL;
+    csk_effects_t effects = { 0 };
+    csk_gate_lock_queue(gate);
+    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays, look_again = false;
+    if (waits && rank > waiter->node.rank) {
+        gate->next_ticket++; /* gate_watch.c counts who comes to the queue by the tickets */
+        if (waiter->lane != NULL) csk_gate_lane_raise(gate, waiter, rank);
+        else csk_node_raise(&gate->waiters, &waiter->node, rank);
+        look_again = csk_gate_settle(gate, &effects);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform(&effects);
+    if (look_again) csk_gate_look_again(gate);
+    return waits ? 0 : EBUSY;
 }
 
 int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {

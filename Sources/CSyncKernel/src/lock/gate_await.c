@@ -1,5 +1,6 @@
 /* gate_await.c: threads that wait at a gate until a predicate is true. See gate_await.h. */
 #include "base/ordering.h"
+#include "base/raise.h"
 #include "lock/gate_await.h"
 
 #include "lock/gate_queue.h"
@@ -73,15 +74,26 @@ static csk_gate_condition_t *next_other(const csk_gate_condition_t *false_one) {
     return at;
 }
 
+/* csk_gate_condition_t.asked. ASKED_ANEW: meanwhile another one has moved up in the list, perhaps past this one, and
+ * was not asked. */
+enum { NOT_ASKED = 0, ASKED, ASKED_ANEW };
+
 /* Asks without the queue lock. A thread's condition stays in the list, since the thread needs the gate for leaving it.
- * Another one does too as long as it is asked: csk_gate_unwatch leaves it to this thread. */
-static bool is_true(csk_gate_t *gate, csk_gate_condition_t *asked) {
-    asked->asked = true;
+ * Another one does too as long as it is asked: csk_gate_unwatch leaves it to this thread. `anew` receives whether the
+ * list is to be asked from the first again, if the answer is false. */
+static bool is_true(csk_gate_t *gate, csk_gate_condition_t *asked, bool *anew) {
+    asked->asked = ASKED;
     csk_queue_unlock(&gate->queue_lock);
     bool answer = asked->predicate(asked->predicate_context);
     csk_gate_lock_queue(gate);
-    asked->asked = false;
+    *anew = asked->asked == ASKED_ANEW;
+    asked->asked = NOT_ASKED;
     return answer;
+}
+
+static csk_gate_condition_t *first_of(const csk_gate_t *gate) {
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    return list != NULL ? list->first : NULL;
 }
 
 /* Ends a condition that has a function, which is due then: `ended` is a list of those. Until the call nobody may watch
@@ -116,18 +128,19 @@ static bool ask_in_order(csk_gate_t *gate) {
     csk_gate_condition_t *ended = NULL;
     bool found = false;
     csk_gate_lock_queue(gate);
-    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
-    for (csk_gate_condition_t *at = list != NULL ? list->first : NULL, *next; at != NULL && !found; at = next) {
+    for (csk_gate_condition_t *at = first_of(gate), *next; at != NULL && !found; at = next) {
         /* One that was told to try and is late (gate_aside.h) keeps nobody behind it. */
         bool is_late = at->chosen && csk_gate_is_passed_over(&at->waiter);
         next = at->behind;
         if (is_late) continue;
         if (at->chosen) break;
-        found = is_true(gate, at) && !at->canceled;
+        bool anew;
+        found = is_true(gate, at, &anew) && !at->canceled;
         next = at->canceled ? at->behind : next_other(at);
         if (at->canceled) end_with(gate, at, ECANCELED, &ended);
         else if (found && at->function != NULL) end_with(gate, at, 0, &ended);
         else if (found && !at->chosen) choose(gate, at);
+        if (CSK_UNLIKELY(anew)) next = first_of(gate);
     }
     if (found || ended != NULL)
         csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
@@ -161,7 +174,8 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
     self->predicate = predicate;
     self->predicate_context = context;
     self->function = function;
-    self->chosen = self->asked = self->canceled = false;
+    self->chosen = self->canceled = false;
+    self->asked = NOT_ASKED;
     csk_waiter_set(&self->waiter, function != NULL ? WAITER_QUEUED : WAITER_IDLE);
     if (function != NULL) {
         self->waiter.object = gate;
@@ -345,5 +359,25 @@ int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition) {
     }
     csk_queue_unlock(&gate->queue_lock);
     call(gate, ended);
+    return waits ? 0 : EBUSY;
+}
+
+/* The others are asked in order by one thread at most, which has the gate. */
+static void ask_anew(const csk_gate_t *gate) {
+    for (csk_gate_condition_t *at = first_of(gate); at != NULL; at = at->behind)
+        if (at->asked != NOT_ASKED) at->asked = ASKED_ANEW;
+}
+
+int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank) {
+    if (!csk_is_rank(rank)) return EINVAL;
+    csk_gate_lock_queue(gate);
+    bool waits = csk_waiter_state(&condition->waiter) == WAITER_QUEUED && !condition->canceled;
+    if (waits && rank > condition->waiter.node.rank) {
+        take_out(gate, condition);
+        csk_node_give_rank(&condition->waiter.node, rank);
+        insert(gate, condition);
+        ask_anew(gate);
+    }
+    csk_queue_unlock(&gate->queue_lock);
     return waits ? 0 : EBUSY;
 }

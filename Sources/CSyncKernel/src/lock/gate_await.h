@@ -26,6 +26,10 @@
  * 5. That waiter has the condition's ticket. So one of the same rank that was chosen earlier, but arrived later, does
  *    not enter before it, nor before those between them, which are asked when it leaves.
  *
+ * 6. A condition whose rank is raised may move up past the one that is being asked (2), without having been asked
+ *    itself. So the holder that asks is told, and begins anew unless it has found one. Where it moves up past a chosen
+ *    one (3), that one comes to hold the gate, and asks all when it leaves.
+ *
  * Who comes again
  *
  * A place in the list costs a choice by a leaver, two passes through the queue lock and mostly a wake, and while

@@ -2,6 +2,7 @@
  * argument. */
 #include "base/observe.h"
 #include "base/ordering.h"
+#include "base/raise.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
@@ -108,6 +109,14 @@ void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     lane->front = waiter;
     lane->granted = 1;
     lane->forced = 0;
+}
+
+/* One that is queued and the lane's front stands in the gate's heap, since the lane is open. */
+void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+    csk_gate_lane_t *lane = waiter->lane;
+    csk_node_raise(lane->front == waiter ? &gate->waiters : &lane->waiters, &waiter->node, rank);
+    show_first(gate, lane);
+    if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);
 }
 
 void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {

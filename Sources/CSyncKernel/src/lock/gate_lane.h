@@ -84,6 +84,8 @@ csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool 
 void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
 void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* Gives a queued waiter a higher rank, in its lane, and in the gate's order where it is the lane's first then. */
+void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
 /* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
 /* Takes the pending grant back, which is still named as pending. Returns true when the waiter, which was granted at
