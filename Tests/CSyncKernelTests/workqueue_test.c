@@ -296,6 +296,32 @@ static void what_would_wait_for_itself_is_told(void) {
 
 /* ---- Cancelling -------------------------------------------------------------------------------------------------- */
 
+/* Among those of its new rank it stands where it arrived: those of the queue's own priority too. */
+static void a_work_that_is_raised_begins_earlier(void) {
+    csk_workqueue_t queue = queue_with(1);
+    static const int32_t priorities[] = { 0, -5, 0, 0, 5 };
+    job_t jobs[5], barrier = job_named(5), later[2] = { job_named(6), job_named(7) };
+    forget_notes();
+    CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
+    for (int i = 0; i < 5; i++) {
+        jobs[i] = job_named(i);
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[i].work, back(priorities[i]), run_job), 0);
+    }
+    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
+    queue_job(&queue, &later[0]);
+    queue_job(&queue, &later[1]);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[1].work, back(0)), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[3].work, back(5)), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[4].work, back(-5)), 0); /* that is lower */
+    CHECK_STATUS(csk_workqueue_raise(&queue, &barrier.work, back(9)), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &later[1].work, back(9)), 0);
+    CHECK_STATUS(csk_workqueue_resume(&queue), 0);
+    drain(&queue);
+    CHECK_NOTES(3, 4, 0, 1, 2, 5, 7, 6);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[1].work, back(9)), ENOENT);
+    end_queue(&queue);
+}
+
 static void cancelling_takes_out_what_has_not_begun(void) {
     csk_workqueue_t queue = queue_with(1);
     uint32_t release = 0;
@@ -460,6 +486,6 @@ TEST_MAIN(TEST(static_queues_have_the_attributes_of_their_initializer),
           TEST(a_barrier_runs_alone_between_what_came_before_and_after), TEST(a_cancelled_barrier_holds_nothing_back),
           TEST(a_caller_comes_after_what_it_queued_and_runs_on_its_own_thread),
           TEST(callers_stand_in_the_order_of_ranks), TEST(a_caller_gives_up_at_its_deadline),
-          TEST(what_would_wait_for_itself_is_told), TEST(cancelling_takes_out_what_has_not_begun),
-          TEST(cancelled_at_the_moment_it_starts_it_is_called_or_not), TEST(while_suspended_nothing_begins),
-          TEST(bad_input_is_refused_and_changes_nothing))
+          TEST(what_would_wait_for_itself_is_told), TEST(a_work_that_is_raised_begins_earlier),
+          TEST(cancelling_takes_out_what_has_not_begun), TEST(cancelled_at_the_moment_it_starts_it_is_called_or_not),
+          TEST(while_suspended_nothing_begins), TEST(bad_input_is_refused_and_changes_nothing))

@@ -105,6 +105,45 @@ CLIENT(workqueue_pieces_taken_out, .setup = make_suspended,
        .threads = { queues_and_takes_out, queues_others_and_takes_out }, .check = all_called,
        .invariant = moves_a_piece_at_once)
 
+/* ---- Raised ------------------------------------------------------------------------------------------------------ */
+
+/* The last comes first, also where it stood in the inbox until then. */
+static void raise_to_first(int index) {
+    int status = csk_workqueue_raise(&shared->queue, &shared->jobs[index].work, csk_rank(5, CSK_PLACE_BACK));
+    EXPECT(status == 0 || status == ENOENT);
+    if (status != 0) return;
+    shared->first = index;
+    __atomic_store_n(&shared->told, 1, __ATOMIC_SEQ_CST);
+}
+static void queues_and_raises(void) {
+    queue_own(0, 3);
+    raise_to_first(3);
+    explore_wait(&shared->begun, 1);
+    EXPECT_EQUAL(csk_workqueue_resume(&shared->queue), 0);
+}
+static void queues_others(void) {
+    queue_own(4, 6);
+    explore_set(&shared->begun, 1);
+}
+static void first_was_raised(void) {
+    EXPECT_EQUAL(shared->first, 3);
+    all_called();
+}
+CLIENT(workqueue_pieces_raised, .setup = make_suspended, .threads = { queues_and_raises, queues_others },
+       .check = first_was_raised, .invariant = moves_a_piece_at_once)
+
+static void queues_and_raises_the_last(void) {
+    queue_own(0, 2);
+    raise_to_first(2);
+}
+static void queues_two_more(void) { queue_own(4, 5); }
+CLIENT(workqueue_raised_beside_its_worker, .setup = make_serial,
+       .threads = { queues_and_raises_the_last, queues_two_more }, .check = all_called)
+CLIENT(workqueue_wide_raised_beside_its_worker, .setup = make_wide,
+       .threads = { queues_and_raises_the_last, queues_two_more }, .check = all_called)
+
+/* ---- Shut down --------------------------------------------------------------------------------------------------- */
+
 /* What was accepted runs, and what the shutdown has not found is refused to whoever queued it. */
 static void queues_until_refused(void) {
     for (int i = 5; i < JOBS; i++) {

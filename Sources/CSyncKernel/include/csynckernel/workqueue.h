@@ -187,6 +187,12 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *q
  * O(log n) for ranked work; where nobody has sorted the work yet, as csk_workqueue_waiting. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
+/* Gives work that has not begun a higher rank: among those of that rank it stands where it arrived. A rank that is not
+ * higher changes nothing, nor does any for a barrier. Returns 0; ENOENT as csk_workqueue_cancel does, and for work that
+ * waits for room; or EINVAL on a queue that drops its oldest, which knows one priority only. The work's memory must
+ * still be there. O(log n); where nobody has sorted the work yet, as csk_workqueue_waiting. */
+CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
+
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Where nothing is before it,
  * that is at once. Else the workers serve what is before it, and the caller runs nothing but its own function. It
  * blocks until `deadline_ns` at most. With `barrier` true it takes its turn as csk_workqueue_enqueue_barrier has it.

@@ -279,16 +279,23 @@ int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_
     return enqueue(queue, work, csk_workqueue_rank(queue), WORK_BARRIER, CSK_NEVER, function);
 }
 
+/* Whether the work waits and stands in one of the lists. After the sort it is no longer in the inbox. Work that still
+ * seems to be there is just being queued again. */
+static bool waits_in_list(const csk_workqueue_t *queue, const csk_work_t *work) {
+    return csk_load(&work->place, CSK_RELAXED) >= PLACE_FIRST &&
+           work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
+}
+static bool is_in_inbox(const csk_work_t *work) {
+    uint32_t place = csk_load(&work->place, CSK_RELAXED);
+    return place == PLACE_INBOX || place == PLACE_INBOX_MARKED;
+}
+
 int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
-    uint32_t place = csk_load(&work->place, CSK_RELAXED);
     /* Who gets the work's room comes behind what is in the inbox. */
-    if (place == PLACE_INBOX || place == PLACE_INBOX_MARKED || queue->rooms != NULL) csk_work_sort(queue);
-    /* After the sort the work is no longer in the inbox. Work that still seems to be there is just being queued
-     * again. */
-    bool waits = csk_load(&work->place, CSK_RELAXED) >= PLACE_FIRST &&
-                 work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
+    if (is_in_inbox(work) || queue->rooms != NULL) csk_work_sort(queue);
+    bool waits = waits_in_list(queue, work);
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
@@ -297,5 +304,17 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     }
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
     if (csk_waits_call(room)) csk_waits_call(done);
+    return waits ? 0 : ENOENT;
+}
+
+/* Its rank is its caller's until it is queued, and is read before the inbox has it. From then on it changes here alone,
+ * once the work is in a list. */
+int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
+    csk_workqueue_lock(queue);
+    if (is_in_inbox(work)) csk_work_sort(queue);
+    bool waits = waits_in_list(queue, work);
+    if (waits && rank > work->node.rank) csk_work_raise(queue, work, rank);
+    csk_workqueue_unlock_and_look(queue);
     return waits ? 0 : ENOENT;
 }

@@ -180,6 +180,8 @@ csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue);
 bool csk_work_may_begin(const csk_workqueue_t *queue);
 /* Takes `work` out of whichever list it is in. */
 void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work);
+/* Gives `work`, which is in one of the lists, a higher rank. A barrier stays where it is. */
+void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
 /* Takes out each work that has not begun and does not stay. They are linked by node.next in the order of the lists. */
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
 /* Takes `wait`, which is in the list, out of it. */

@@ -6,6 +6,7 @@
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
+#include "base/raise.h"
 
 typedef struct {
     csk_work_t **first, **last;
@@ -41,6 +42,11 @@ static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
 
 static bool is_barrier(const csk_work_t *work) { return (work->kind & WORK_BARRIER) != 0; }
 
+static void place_ranked(csk_workqueue_t *queue, csk_work_t *work) {
+    work->place = PLACE_RANKED;
+    csk_heap_insert(&queue->ranked, &work->node);
+}
+
 static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     if (queue->barrier != NULL) {
         append(later_list(queue), work, PLACE_LATER);
@@ -50,8 +56,7 @@ static void place_elsewhere(csk_workqueue_t *queue, csk_work_t *work) {
     } else if (work->node.rank == csk_workqueue_rank(queue) && !stands_apart(queue, work)) {
         append(own_list(queue), work, PLACE_FIRST);
     } else {
-        work->place = PLACE_RANKED;
-        csk_heap_insert(&queue->ranked, &work->node);
+        place_ranked(queue, work);
     }
 }
 
@@ -235,6 +240,20 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     work->place = PLACE_NOWHERE;
     queue->waiting--;
     if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;
+}
+
+/* The heap orders the queue's own rank by arrival too: a work of a lower one that comes to have it stays there, since
+ * the list's end is for what arrives. What stands behind a barrier goes to its place when that is gone. */
+void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
+    if (is_barrier(work)) return;
+    if (work->place == PLACE_RANKED) {
+        csk_node_raise(&queue->ranked, &work->node, rank);
+        return;
+    }
+    bool is_first = work->place == PLACE_FIRST;
+    if (is_first) unlink_from(own_list(queue), work);
+    csk_node_give_rank(&work->node, rank);
+    if (is_first) place_ranked(queue, work);
 }
 
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
