@@ -1,5 +1,6 @@
 /* sem_async.c: asynchronous waiters at a semaphore. */
 #include "base/observe.h"
+#include "base/raise.h"
 #include "lock/sem_queue.h"
 
 static bool take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, int status) {
@@ -43,11 +44,7 @@ int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank) {
     csk_sem_lock_queue(sem);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits && rank > waiter->node.rank) {
-        csk_heap_remove(&sem->waiters, &waiter->node);
-        bool is_front = waiter->node.ticket < 0, comes_front = (rank & 3) == CSK_PLACE_FRONT;
-        if (is_front != comes_front) waiter->node.ticket = -waiter->node.ticket;
-        waiter->node.rank = rank;
-        csk_heap_insert(&sem->waiters, &waiter->node);
+        csk_node_raise(&sem->waiters, &waiter->node, rank);
         csk_sem_settle(sem, &effects); /* the head may be another one, which asks for less */
     }
     csk_queue_unlock(&sem->queue_lock);
