@@ -75,8 +75,9 @@ struct FIFOQueuePriorityTests {
         }
         await waitUntil { queue.waitingCount == 3 }
         queue.enqueue { found.append(Task.currentPriority) }
+        queue.enqueue(inheritingTaskLocals: true) { found.append(Task.currentPriority) }
         #expect(try await waitBehind().value == .high)
-        #expect(found.value == [.high, .high, .high, .high])
+        #expect(found.value == [.high, .high, .high, .high, .high])
         await between.value
         await task.value
         _ = await holder.value
