@@ -9,7 +9,17 @@
 static int64_t moved_before, most_moved;
 static int holds;
 
+/* How many of the queue's own priority stand in order: a shutdown that cancels takes them out. */
+static int64_t listed_before, most_taken;
+static void note_what_was_taken(const csk_workqueue_t *queue) {
+    int64_t listed = 0;
+    for (const csk_work_t *work = queue->first; work != NULL; work = (const csk_work_t *)work->node.next) listed++;
+    if (listed_before - listed > most_taken) most_taken = listed_before - listed;
+    listed_before = listed;
+}
+
 static void note_what_was_moved(const csk_workqueue_t *queue) {
+    note_what_was_taken(queue);
     int64_t moved = queue->arrivals - moved_before;
     if (moved > most_moved) most_moved = moved;
     moved_before = queue->arrivals;
@@ -46,7 +56,7 @@ static csk_workqueue_t *make_with_long_inbox(void) {
         else CHECK_EQ(csk_workqueue_enqueue(queue, &works[i], ends), 0);
     }
     ended = holds = 0;
-    moved_before = most_moved = 0;
+    moved_before = most_moved = listed_before = most_taken = 0;
     return queue;
 }
 
@@ -102,6 +112,28 @@ static void who_shuts_down_moves_pieces(void) {
     csk_workqueue_release(queue);
 }
 
+static int refused;
+static void is_refused(csk_work_t *work, int status) {
+    (void)work;
+    CHECK_STATUS(status, ECANCELED);
+    refused++;
+}
+static void who_cancels_all_takes_out_pieces(void) {
+    csk_workqueue_t *queue;
+    CHECK_EQ(csk_workqueue_create(&queue, NULL), 0);
+    CHECK_EQ(csk_workqueue_suspend(queue), 0);
+    for (int i = 0; i < WORKS; i++) CHECK_EQ(csk_workqueue_enqueue(queue, &works[i], is_refused), 0);
+    holds = 0;
+    listed_before = most_taken = 0;
+    csk_workqueue_shutdown(queue, true);
+    CHECK_EQ(refused, WORKS);
+    CHECK_EQ(most_taken, CSK_WORK_PIECE);
+    CHECK_GE(holds, 2 * HOLDS); /* half of them to sort */
+    CHECK_EQ(csk_workqueue_waiting(queue), 0);
+    CHECK_EQ(csk_workqueue_drain(queue, CSK_NEVER), 0);
+    csk_workqueue_release(queue);
+}
+
 /* A worker takes the first of a piece, and leaves the rest to the next look. */
 static void first_looks(csk_work_t *work, int status) {
     csk_workqueue_t *queue = (csk_workqueue_t *)csk_workqueue_current();
@@ -126,4 +158,5 @@ static void a_worker_takes_the_first_of_a_piece(void) {
 }
 
 TEST_MAIN(TEST(who_counts_moves_pieces), TEST(who_takes_out_moves_pieces), TEST(who_drains_moves_pieces),
-          TEST(who_shuts_down_moves_pieces), TEST(a_worker_takes_the_first_of_a_piece))
+          TEST(who_shuts_down_moves_pieces), TEST(who_cancels_all_takes_out_pieces),
+          TEST(a_worker_takes_the_first_of_a_piece))

@@ -290,7 +290,7 @@ static void read_waits(csk_look_t *look, csk_inspected_object_t *object, const c
 
 /* Called under the queue's lock. */
 static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue) {
-    if (queue->suspended) object->flags |= CSK_INSPECT_SUSPENDED;
+    if (queue->suspended & SUSPENDED) object->flags |= CSK_INSPECT_SUSPENDED;
     read_waits(look, object, queue->rooms, CSK_WAITS_FOR_ROOM);
     read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
 }

@@ -182,7 +182,9 @@ bool csk_work_may_begin(const csk_workqueue_t *queue);
 void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work);
 /* Gives `work`, which is in one of the lists, a higher rank. A barrier stays where it is. */
 void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
-/* Takes out each work that has not begun and does not stay. They are linked by node.next in the order of the lists. */
+/* Takes out each work that has not begun and does not stay, for a shutdown, which has set `refuses`. They are linked by
+ * node.next in the order of the lists. Where they are many, it lets the lock go now and then, as long as none stays;
+ * nothing begins meanwhile. */
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
 /* Takes `wait`, which is in the list, out of it. */
 void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait);
@@ -219,7 +221,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue);
 
 /* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
  * has it. It is listed while somebody wants the list: see listed.h. */
-enum { SUSPENDED = 1, SUSPENDED_LISTED = 2 };
+enum { SUSPENDED = 1, SUSPENDED_LISTED = 2, SUSPENDED_EMPTIED = 4 /* csk_work_remove_all has let the lock go */ };
 /* Called under the lock, for a queue that is suspended. */
 void csk_workqueue_note_suspension(csk_workqueue_t *queue);
 

@@ -56,7 +56,7 @@ int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *at
  * lock is free. The pin keeps the queue until then, which its own work may release as soon as it goes on. */
 static bool is_no_longer_suspended(csk_workqueue_t *queue) {
     bool listed = (queue->suspended & SUSPENDED_LISTED) != 0;
-    queue->suspended = 0;
+    queue->suspended &= SUSPENDED_EMPTIED; /* a shutdown goes on to take out works */
     if (listed) csk_workqueue_pin(queue);
     return listed;
 }

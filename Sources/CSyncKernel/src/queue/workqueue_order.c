@@ -290,12 +290,29 @@ csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
     return work;
 }
 
-csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
+/* The first in order. Without a barrier nothing stands behind one. */
+static csk_work_t *first_of_all(const csk_workqueue_t *queue) {
+    csk_work_t *work = next_in_order(queue);
+    return work != NULL ? work : queue->barrier;
+}
+
+/* Takes out works in order, up to the first that stays, so many at most, and links them to *end. Returns how many. */
+static uint32_t remove_piece(csk_workqueue_t *queue, csk_work_t ***end) {
+    uint32_t taken = 0;
+    for (csk_work_t *work; taken < CSK_WORK_PIECE && (work = first_of_all(queue)) != NULL; taken++) {
+        if (work->kind & WORK_STAYS) break;
+        csk_work_remove(queue, work);
+        work->node.next = NULL;
+        **end = work;
+        *end = (csk_work_t **)&work->node.next;
+    }
+    return taken;
+}
+
+/* Takes out all at once. */
+static csk_work_t *remove_rest(csk_workqueue_t *queue) {
     csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
-    for (;;) {
-        csk_work_t *work = next_in_order(queue);
-        if (work == NULL) work = queue->barrier; /* without a barrier nothing stands behind one */
-        if (work == NULL) break;
+    for (csk_work_t *work; (work = first_of_all(queue)) != NULL;) {
         csk_work_remove(queue, work);
         work->node.next = NULL;
         int stays = (work->kind & WORK_STAYS) != 0;
@@ -310,6 +327,24 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
         place(queue, work);
     }
     return lists[0];
+}
+
+/* What was taken out counts as waiting until all is: a drain that begins meanwhile waits for it, as one that came
+ * before does. Nothing begins meanwhile, or it would pass what came before it and was taken out. */
+csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
+    csk_work_t *first = NULL, **end = &first;
+    uint32_t taken = 0;
+    for (uint32_t piece; (piece = remove_piece(queue, &end)) == CSK_WORK_PIECE;) {
+        taken += piece;
+        queue->waiting += piece;
+        queue->suspended |= SUSPENDED_EMPTIED;
+        csk_workqueue_unlock(queue);
+        csk_queue_lock(&queue->lock); /* as in sort_on */
+    }
+    *end = remove_rest(queue);
+    queue->suspended &= (uint8_t)~SUSPENDED_EMPTIED;
+    queue->waiting -= taken;
+    return first;
 }
 
 void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
