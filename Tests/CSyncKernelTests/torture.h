@@ -80,6 +80,7 @@ void torture_wait(void);
 
 void torture_gate(uint32_t policy, uint32_t bypass_limit);
 void torture_late(uint32_t policy);
+void torture_late_rwlock(void);
 void torture_mutex(void);
 void torture_pqueue(uint64_t capacity);
 void torture_rwlock(uint32_t policy, uint32_t reader_bias);

@@ -1,6 +1,6 @@
-/* torture_late.c: threads that are stopped while they sleep in a gate, or at its condition variable, and do not come
- * when they are told, for as long as the part lasts. All others go on, and end, while those are stopped. Whoever has
- * the gate is let go: that one is waited for. */
+/* torture_late.c: threads that are stopped while they sleep in a gate, at its condition variable, or in a read-write
+ * lock, and do not come when they are told, for as long as the part lasts. All others go on, and end, while those are
+ * stopped. Whoever has the lock is let go: that one is waited for. */
 #include "torture.h"
 
 #include <errno.h>
@@ -106,6 +106,84 @@ static void *stops_them(void *context) {
     }
     return NULL;
 }
+
+/* ---- At a read-write lock ---------------------------------------------------------------------------------------- */
+
+static csk_rwlock_t rwlock;
+static uint32_t readers_inside;
+static late_t late_writer;
+
+static void stays_late_at_rwlock(int number) {
+    (void)number;
+    int saved = errno;
+    ADD(&stops, 1);
+    while (!LOAD(&may_come) && !csk_rwlock_is_writing(&rwlock))
+        nanosleep(&(struct timespec){ .tv_nsec = 500000 }, NULL);
+    errno = saved;
+}
+static void write_once(void) {
+    CHECK_STATUS(csk_rwlock_wrlock(&rwlock), 0);
+    CHECK_EQ(__atomic_load_n(&readers_inside, __ATOMIC_RELAXED), 0);
+    section();
+    CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
+}
+static void read_once(void) {
+    CHECK_STATUS(csk_rwlock_rdlock(&rwlock), 0);
+    __atomic_fetch_add(&readers_inside, 1, __ATOMIC_RELAXED);
+    CHECK_EQ(__atomic_load_n(&inside, __ATOMIC_RELAXED), 0);
+    tally(GRANTS);
+    if (one_in(64)) sched_yield();
+    __atomic_fetch_sub(&readers_inside, 1, __ATOMIC_RELAXED);
+    CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
+}
+static void *is_late_writer(void *context) {
+    late_t *self = context;
+    STORE(&self->thread_id, csk_platform_thread_id());
+    while (!LOAD(&may_come)) {
+        STORE(&self->waits, 1);
+        write_once();
+        STORE(&self->waits, 0);
+    }
+    return NULL;
+}
+static void *reads_and_writes(void *context) {
+    (void)context;
+    while (!stopped())
+        if (one_in(3)) write_once();
+        else read_once();
+    return NULL;
+}
+static void *stops_the_writer(void *context) {
+    (void)context;
+    while (!stopped()) {
+        if (LOAD(&late_writer.waits) && csk_platform_thread_state(LOAD(&late_writer.thread_id)) == CSK_THREAD_SLEEPS)
+            CHECK_EQ(pthread_kill(late_writer.thread, SIGUSR1), 0);
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    }
+    return NULL;
+}
+
+/* Who stands behind the late one looks after a second: so the part may take that much longer than its time. */
+void torture_late_rwlock(void) {
+    static struct crowd workers, stopper;
+    CHECK_STATUS(csk_rwlock_init(&rwlock, &(csk_rwlock_attr_t){ .policy = CSK_RWLOCK_FAST }), 0);
+    STORE(&may_come, 0);
+    torture_handle(SIGUSR1, stays_late_at_rwlock);
+    late_writer = (late_t){ .waits = 0 };
+    late_writer.thread = start_thread(is_late_writer, &late_writer);
+    crowd_start(&workers, WORKERS, reads_and_writes, NULL);
+    crowd_start(&stopper, 1, stops_the_writer, NULL);
+    torture_wait();
+    STORE(&torture_stop, 1);
+    crowd_join(&stopper);
+    crowd_join(&workers);
+    STORE(&may_come, 1);
+    join_thread(late_writer.thread);
+    CHECK_EQ(csk_rwlock_waiting(&rwlock), 0);
+    CHECK_STATUS(csk_rwlock_destroy(&rwlock), 0);
+}
+
+/* ---- At a gate --------------------------------------------------------------------------------------------------- */
 
 void torture_late(uint32_t policy) {
     static struct crowd workers, sleepers, urgent, stopper;

@@ -49,6 +49,7 @@ static const struct part {
     { .name = "gate-strict-limit", .gate = torture_gate, .policy = CSK_GATE_STRICT, .bypass_limit = 1 },
     { .name = "late-fast", .late = torture_late, .policy = CSK_GATE_FAST },
     { .name = "late-compact", .late = torture_late, .policy = CSK_GATE_COMPACT },
+    { .name = "late-rwlock", .plain = torture_late_rwlock },
     { .name = "mutex", .plain = torture_mutex },
     { .name = "pqueue", .pqueue = torture_pqueue },
     { .name = "pqueue-bounded", .pqueue = torture_pqueue, .capacity = 4 },
