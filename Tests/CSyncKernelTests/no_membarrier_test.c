@@ -70,31 +70,25 @@ static void read_without_bias(void) {
     CHECK_STATUS(csk_rwlock_destroy(&biased), 0);
 }
 
-static void in_a_child_without_membarrier(uint32_t error) {
-    fflush(stdout);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        alarm(TEST_WATCHDOG_S);
-        refuse_membarrier(error);
-        pthread_t threads[THREADS];
-        CHECK_STATUS(csk_gate_lock(&gate, 0), 0); /* so that all begin together */
-        for (intptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(take_turns, (void *)i);
-        wait_until(csk_gate_waiting(&gate) >= THREADS - 1);
-        CHECK_STATUS(csk_gate_unlock(&gate), 0);
-        for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
-        CHECK_GE(entered, THREADS * (ROUNDS / TEST_SLOWDOWN) * 7 / 8);
-        CHECK_EQ(LOAD(&gate.summary), GATE_ONE_WORD);
-        CHECK_EQ(csk_gate_waiting(&gate), 0);
-        CHECK_STATUS(csk_gate_destroy(&gate), 0);
-        read_without_bias();
-        _exit(0);
-    }
-    int status = 0;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 0);
+static void use_gate_and_lock(void) {
+    pthread_t threads[THREADS];
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0); /* so that all begin together */
+    for (intptr_t i = 0; i < THREADS; i++) threads[i] = start_thread(take_turns, (void *)i);
+    wait_until(csk_gate_waiting(&gate) >= THREADS - 1);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
+    CHECK_GE(entered, THREADS * (ROUNDS / TEST_SLOWDOWN) * 7 / 8);
+    CHECK_EQ(LOAD(&gate.summary), GATE_ONE_WORD);
+    CHECK_EQ(csk_gate_waiting(&gate), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    read_without_bias();
 }
+
+static void use_without_membarrier(void *error) {
+    refuse_membarrier(*(int *)error);
+    use_gate_and_lock();
+}
+static void in_a_child_without_membarrier(int error) { in_a_child(use_without_membarrier, &error); }
 
 static void refused_by_a_sandbox(void) { in_a_child_without_membarrier(EPERM); }
 static void unknown_to_the_system(void) { in_a_child_without_membarrier(ENOSYS); }
@@ -165,6 +159,69 @@ static void wait_while_it_is_refused(void *times) {
     join_thread(waiter);
     CHECK_EQ(LOAD(&refused), *(uint32_t *)times);
     CHECK_GE(LOAD(&executed), 1);
+}
+
+/* ---- A process that decides in advance --------------------------------------------------------------------------- */
+
+#ifndef CSK_WITHOUT_RCU
+static void note_reclaimed(csk_rcu_node_t *node) { (void)node, ADD(&executed, 1); }
+static void read_and_reclaim(void) {
+    static csk_rcu_node_t node;
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    csk_rcu_read_unlock();
+    CHECK_STATUS(csk_rcu_retire(&node, note_reclaimed), 0);
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    CHECK_EQ(LOAD(&executed), 1);
+}
+#else
+static void read_and_reclaim(void) {}
+#endif
+
+/* Here liburcu, too, would end the process at the first refusal. */
+static void avoid_and_be_refused(void *context) {
+    (void)context;
+    CHECK_STATUS(csk_avoid_membarrier(), 0);
+    CHECK_STATUS(csk_avoid_membarrier(), 0);
+    refuse_membarrier(EPERM);
+    use_gate_and_lock();
+    read_and_reclaim();
+}
+/* In a process that no fork has made: in a child of fork liburcu is not used. */
+static void begin_anew(void *test) {
+    char program[512] = { 0 };
+    CHECK_GE(readlink("/proc/self/exe", program, sizeof program - 1), 1);
+    setenv("CSK_TEST_BEGUN_ANEW", "1", 1);
+    run_program(program, program, test);
+}
+static void a_process_that_avoids_it_is_refused_nothing(void) {
+    if (getenv("CSK_TEST_BEGUN_ANEW") != NULL) {
+        avoid_and_be_refused(NULL);
+        return;
+    }
+    in_a_child(avoid_and_be_refused, NULL);
+    in_a_child(begin_anew, (void *)"a_process_that_avoids_it_is_refused_nothing");
+}
+
+static void use_and_avoid(void *reads) {
+    if (*(bool *)reads) {
+        read_and_reclaim();
+    } else {
+        CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    }
+    CHECK_STATUS(csk_avoid_membarrier(), EBUSY);
+}
+static void what_counts_on_it_already_keeps_it(void) {
+    if (syscall(SYS_membarrier, 0, 0, 0) <= 0) {
+        printf("the system has none; ");
+        return;
+    }
+    bool reads = false;
+    in_a_child(use_and_avoid, &reads);
+#ifndef CSK_WITHOUT_RCU
+    reads = true;
+    in_a_child(use_and_avoid, &reads);
+#endif
 }
 
 /* Else no gate has the form that needs it. */
@@ -246,6 +303,7 @@ static void usable_elsewhere(void) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
 }
 
-TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(refused_for_a_moment_it_is_tried_again),
+TEST_MAIN(TEST(refused_by_a_sandbox), TEST(unknown_to_the_system), TEST(a_process_that_avoids_it_is_refused_nothing),
+          TEST(what_counts_on_it_already_keeps_it), TEST(refused_for_a_moment_it_is_tried_again),
           TEST(refused_for_good_the_processors_are_visited),
           TEST(where_processors_cannot_be_visited_it_ends_the_process_with_a_message), TEST(usable_elsewhere))

@@ -71,21 +71,31 @@ void csk_platform_wake(uint32_t *word, int count) {
     errno = saved;
 }
 
-/* 0: unknown; 1: usable; 2: not usable. Two threads that decide at once decide alike. Relaxed: the word tells nothing
+/* Two threads that decide at once decide alike, or one of them is csk_avoid_membarrier: the first decides. Relaxed: the word tells nothing
  * but itself. That the process is registered is for the system to know; a call that comes before the system knows is
  * refused, and tried again. */
 static uint32_t membarrier_state;
+enum { MEMBARRIER_UNKNOWN = 0, MEMBARRIER_USABLE, MEMBARRIER_REFUSED, MEMBARRIER_AVOIDED };
 
 bool csk_platform_has_membarrier(void) {
     uint32_t state = csk_load(&membarrier_state, CSK_RELAXED);
-    if (state == 0) {
+    if (state == MEMBARRIER_UNKNOWN) {
         int saved = errno;
-        state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 ? 1 : 2;
+        bool has = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
         errno = saved;
-        csk_store(&membarrier_state, state, CSK_RELAXED);
+        uint32_t decided = has ? MEMBARRIER_USABLE : MEMBARRIER_REFUSED;
+        if (csk_cas(&membarrier_state, &state, decided, CSK_RELAXED)) state = decided;
     }
-    return state == 1;
+    return state == MEMBARRIER_USABLE;
 }
+
+int csk_avoid_membarrier(void) {
+    uint32_t state = MEMBARRIER_UNKNOWN;
+    csk_cas(&membarrier_state, &state, (uint32_t)MEMBARRIER_AVOIDED, CSK_RELAXED);
+    return state == MEMBARRIER_USABLE ? EBUSY : 0;
+}
+
+bool csk_platform_avoids_membarrier(void) { return csk_load(&membarrier_state, CSK_RELAXED) == MEMBARRIER_AVOIDED; }
 
 static _Noreturn void end_without_membarrier(int error) {
     char line[120];

@@ -83,6 +83,8 @@ bool csk_platform_has_membarrier(void);
  * refusing that, the calling thread visits all processors instead; where that is refused too, the process ends with a
  * message. */
 void csk_platform_membarrier(void);
+/* Whether csk_avoid_membarrier has decided that. */
+bool csk_platform_avoids_membarrier(void);
 /* The same by a visit of all processors, which takes some 10 us for each and its turn there. False: it is refused. */
 bool csk_platform_visit_processors(void);
 

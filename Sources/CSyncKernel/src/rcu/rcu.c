@@ -106,6 +106,14 @@ static void leave_thread(void) {
 
 static bool will_notice_end(void) { return csk_thread_exit_enroll(CSK_THREAD_EXIT_RCU, leave_thread) == 0; }
 
+/* liburcu has decided when it was loaded. Called before it is used: here the decision comes from then on. */
+static void decide_form(void) {
+#ifndef urcu_bp_has_sys_membarrier
+    csk_platform_has_membarrier();
+    if (csk_platform_avoids_membarrier()) csk_store(&urcu_bp_has_sys_membarrier, 0, CSK_RELAXED);
+#endif
+}
+
 static void enter_liburcu(void) {
     urcu_bp_register_thread();
     if (self.state == NEW) self.state = will_notice_end() && take_value() ? KEEPS : PLAIN;
@@ -114,6 +122,7 @@ static void enter_liburcu(void) {
 
 /* Called before a section of the thread, which may be its first. */
 static void enter(void) {
+    decide_form();
     if (!csk_rcu_is_child()) {
         enter_liburcu();
     } else if (self.reader.word == NULL) {
@@ -154,6 +163,7 @@ int csk_rcu_read_unlock_slow(void) {
 }
 
 void csk_rcu_grace_period(void) {
+    decide_form();
     if (csk_rcu_is_child()) csk_rcu_child_grace_period(urcu_bp_has_sys_membarrier);
     else urcu_bp_synchronize_rcu();
 }
