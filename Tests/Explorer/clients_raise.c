@@ -221,8 +221,8 @@ static void is_found(csk_gate_condition_t *found, void *context, int status) {
     (void)context;
     if (status != 0) return;
     csk_gate_waiter_t *waiter = &shared->waiters[found - conditions];
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, waiter, found->waiter.node.rank, CSK_NEVER, false, takes_one, NULL),
-                 0);
+    EXPECT_EQUAL(
+        csk_gate_lock_async_ranked(gate, waiter, csk_gate_condition_rank(found), CSK_NEVER, false, takes_one, NULL), 0);
 }
 static void watch(int index, int32_t priority, csk_gate_predicate_t predicate) {
     EXPECT_EQUAL(csk_gate_watch(gate, &conditions[index], csk_rank(priority, CSK_PLACE_BACK), predicate, NULL, is_found,

@@ -106,11 +106,10 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ) async throws -> sending Result {
         if Task.isCancelledByOthers { throw AsyncMutexError.cancelled }
         let task = RuntimeFacts.addressOfTask()
-        if unsafe withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
-            unsafe csk_sem_set_holder(address, UInt64(task))
-        } else {
+        if unsafe !withSemaphore({ unsafe csk_sem_take_fast($0, 1) }) {
             try await enterSlowly(priority, timeout, task)
         }
+        unsafe csk_sem_set_holder(address, UInt64(task))
         defer { leave() }
         return try await unsafe body(&value)
     }
@@ -145,7 +144,6 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         let status = await unsafe SemaphoreWait.acquire(
             1, at: address, of: self, heldBy: others, naming: priority, deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }
-        others.begin(task)
     }
 
     /// Calls `body` with the semaphore, which is a part of this object, and keeps the object until it has returned.

@@ -30,11 +30,11 @@ extension PriorityMutex where Value: ~Copyable {
         /// Runs `body` with the value while nobody else has it, and returns what it returns.
         ///
         /// It suspends the task while it waits, and blocks no thread. A nil `priority` is that of `withPriority`, or of
-        /// the task. A timeout of zero or less tries once, and no timeout is early. It throws
-        /// ``PriorityMutexError/timedOut``; ``PriorityMutexError/cancelled`` where the task is cancelled before its
-        /// turn, or was before the call; or ``PriorityMutexError/outOfResources`` where the system gives no timer.
-        /// `body` has not run then. Once it runs, nothing ends it but its own code. What `body` throws is rethrown, and
-        /// leaves the mutex free.
+        /// the task, which moves up where it is escalated while it waits. A timeout of zero or less tries once, and no
+        /// timeout is early. It throws ``PriorityMutexError/timedOut``; ``PriorityMutexError/cancelled`` where the task
+        /// is cancelled before its turn, or was before the call; or ``PriorityMutexError/outOfResources`` where the
+        /// system gives no timer. `body` has not run then. Once it runs, nothing ends it but its own code. What `body`
+        /// throws is rethrown, and leaves the mutex free.
         @inlinable
         public func withLock<Result: ~Copyable>(
             priority: CommandPriority? = nil, timeout: TimeLimit = .never,
@@ -66,20 +66,20 @@ extension PriorityMutex where Value: ~Copyable {
         func enterSlowly(
             _ priority: CommandPriority?, _ limit: TimeLimit
         ) async throws(PriorityMutexError) {
-            try await enterSlowly(
-                RequestPriority.ofTask(naming: priority), deadline: limit.deadline())
+            try await enterSlowly(priority, deadline: limit.deadline())
         }
 
         func enterSlowly(
-            _ priority: CommandPriority, deadline: Int64
+            _ priority: CommandPriority?, deadline: Int64
         ) async throws(PriorityMutexError) {
             // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
             if deadline == Deadline.passed {
-                if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority.rawValue) }) != 0 { throw .timedOut }
+                let priority = RequestPriority.ofTask(naming: priority).rawValue
+                if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority) }) != 0 { throw .timedOut }
                 if mayStay() { return }
             }
             let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
-                rank: CommandRank.of(priority), deadline: deadline)
+                rank: priority.map(CommandRank.of), deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }
         }
 

@@ -13,12 +13,13 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     /// first whose predicate is true on its way. `predicate` runs on other threads, which hold the mutex. It must
     /// depend on the value alone, and not block.
     ///
-    /// A nil `priority` is that of `withPriority`, or of the task. A timeout of zero or less tries once, and no timeout
-    /// is early. Timeout and cancellation end the wait for the predicate, and the first wait for the mutex. Once the
-    /// predicate was found true, the task comes to the mutex in its turn, at its place. Where its executor does not
-    /// begin it in time, others go first. Only where somebody was faster it waits on, behind those that wait already.
-    /// It throws a ``PriorityMutexError`` without having run `body`: `.timedOut`, `.cancelled` or `.outOfResources`.
-    /// What `body` throws is rethrown, and leaves the mutex free. A wait costs four allocations.
+    /// A nil `priority` is that of `withPriority`, or of the task, which moves up where it is escalated. A timeout of
+    /// zero or less tries once, and no timeout is early. Timeout and cancellation end the wait for the predicate, and
+    /// the first wait for the mutex. Once the predicate was found true, the task comes to the mutex in its turn, at its
+    /// place. Where its executor does not begin it in time, others go first. Only where somebody was faster it waits
+    /// on, behind those that wait already. It throws a ``PriorityMutexError`` without having run `body`: `.timedOut`,
+    /// `.cancelled` or `.outOfResources`. What `body` throws is rethrown, and leaves the mutex free. A wait costs four
+    /// allocations.
     @inlinable
     public func withLock<Result: ~Copyable>(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool,
@@ -40,7 +41,7 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
         when predicate: @escaping @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?,
         _ limit: TimeLimit, isInside: Bool
     ) async throws(PriorityMutexError) {
-        let priority = RequestPriority.ofTask(naming: priority), deadline = limit.deadline()
+        let deadline = limit.deadline()
         if !isInside { try await enterSlowly(priority, deadline: deadline) }
         while !predicate(box.value.pointee) {
             if deadline == Deadline.passed {
@@ -48,7 +49,7 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
                 throw .timedOut
             }
             let wait = unsafe SuspendedCondition(
-                box.gate, of: box, rank: CommandRank.of(priority), isolation: #isolation
+                box.gate, of: box, rank: priority.map(CommandRank.of), isolation: #isolation
             ) { [box] in predicate(box.value.pointee) }
             let status = await wait.acquireWhenTrue(deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }

@@ -12,9 +12,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Tells whether a task whose job the pump runs has borrowed the pump's turn.
     private let loan = Atomic(Loan.none)
     /// The queue's lock protects it.
-    @exclusivity(unchecked) private var turn = FIFOTurnPriority()
-    /// Held while somebody is pinned, and raised.
-    private let raising = PriorityMutex(())
+    @safe @exclusivity(unchecked) private var turn = FIFOTurnPriority()
     /// The activation that the tasks with the turn use, one after the other.
     private var activation: OrderedActivation!
     private(set) var turnstile: FIFOTurnstile!
@@ -100,7 +98,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         at place: OrderedPlace, _ wait: () async throws(Failure) -> Void
     ) async throws(Failure) {
         let priority = place.priority
-        if box.withState({ _ in turn.wait(at: priority) }) { raise { $0.pinHolder() } }
+        if box.withState({ _ in turn.wait(at: priority) }) { raiseHolder() }
         do throws(Failure) {
             try await withTaskPriorityEscalationHandler {
                 () async throws(Failure) in
@@ -111,7 +109,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
                 self.rise(to: priority)
             }
         } catch {
-            letGo(box.withState { _ in turn.endWait(of: place) })
+            if box.withState({ _ in turn.endWait(of: place) }) { awaitUnpinned() }
             throw error
         }
         beginTurn { $0.endWait(of: place) }
@@ -121,38 +119,63 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// runtime, and the holder may have handlers of users.
     private func rise(to priority: TaskPriority) {
         if box.withState({ _ in turn.rise(to: priority) }) {
-            Task.detached(priority: priority) { self.raise { $0.pinHolder() } }
+            Task.detached(priority: priority) { self.raiseHolder() }
         }
     }
 
-    /// Raises the one that `pin` says, which can't end meanwhile. No lock may be held.
-    private func raise(_ pin: (inout FIFOTurnPriority) -> FIFOTurnPriority.Raise?) {
-        raising.withLock { _ in
-            guard let raise = box.withState({ _ in pin(&turn) }) else { return }
+    /// Raises the holder of the turn, which can't end meanwhile, for as long as there is one to be raised. No lock may be
+    /// held.
+    private func raiseHolder() {
+        while let raise = box.withState({ _ in turn.pinHolder() }) {
             RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
-            box.withState { _ in turn.unpin() }
+            signal(box.withState { _ in turn.unpinHolder() })
         }
     }
 
-    /// Waits until nobody is pinned, where somebody was.
-    private func letGo(_ isPinned: Bool) { if isPinned { raising.withLock { _ in } } }
+    private func signal(_ end: PrioritySemaphore?) { if let end { try! end.signal() } }
+
+    /// Waits until the calling task is not pinned any more, which it was. Others run its handlers of escalations, as the
+    /// runtime does, and it would wait there likewise.
+    private func awaitUnpinned() {
+        let task = RuntimeFacts.addressOfTask(), end = PrioritySemaphore(value: 0)
+        if box.withState({ _ in turn.awaitUnpinned(task, end) }) { try! end.blockingWait() }
+    }
 
     /// The calling task has got the turn, and has the priority from now on of those that wait behind it. `first` tells
-    /// whether it must wait for the end of a pin.
-    private func beginTurn(_ first: (inout FIFOTurnPriority) -> Bool = { $0.isPinned }) {
+    /// whether the task is pinned.
+    private func beginTurn(_ first: (inout FIFOTurnPriority) -> Bool = { _ in false }) {
         let task = RuntimeFacts.addressOfTask()
         let (isPinned, priority) = box.withState { _ in (first(&turn), turn.begin(task)) }
-        letGo(isPinned)
+        if isPinned { awaitUnpinned() }
         if priority > Task.currentPriority { RuntimeFacts.escalate(taskAt: task, to: priority) }
     }
 
-    /// The caller gives the turn to `place`, whose task goes on at the priority of those that wait behind it. Returns
-    /// false if that had given it up: then the caller still has the turn, and says so again if it goes on.
+    private func endTurn() { if box.withState({ _ in turn.end() }) { awaitUnpinned() } }
+
+    /// The caller gives the turn to `place`, whose task is raised before that to the priority of those that wait behind
+    /// it. Returns false if that had given it up: then the caller still has the turn, and says so again if it goes on.
     private func giveTurn(to place: OrderedPlace) -> Bool {
         let (isPinned, mustRaise) = box.withState { _ in (turn.end(), turn.wants(place)) }
-        letGo(isPinned)
-        if mustRaise { raise { $0.pin(place) } }
+        if isPinned { awaitUnpinned() }
+        if mustRaise { raiseNext(place) }
         return place.grant()
+    }
+
+    private func raiseNext(_ place: OrderedPlace) {
+        if let (task, priority) = box.withState({ _ in turn.raise(byHandle: place) }) {
+            task.escalatePriority(to: priority)
+        } else if let raise = box.withState({ _ in turn.pin(place) }) {
+            RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
+            signal(box.withState { _ in turn.unpinWaiter() })
+        }
+    }
+
+    override func keep(_ task: Task<Void, Never>, at place: OrderedPlace) {
+        box.withState { _ in
+            if place.outcome != nil { return }
+            place.priority = box.priority ?? .medium
+            place.handle = task
+        }
     }
 
     /// Returns the turnstile at which a task that is being started on the calling thread waits, before it runs its work
@@ -213,15 +236,17 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
             return
         }
         while refill() {
-            guard ready.withFirst({ $0.isPlace })! else { return sendPump() }
+            guard ready.withFirst({ $0.isPlace })! else {
+                endTurn()
+                return sendPump()
+            }
             if case .place(let place) = popFirst(of: &ready), giveTurn(to: place) { return }
         }
     }
 
     /// Starts a pump, which has the turn from the beginning.
     override func sendPump() {
-        let (isPinned, priority) = box.withState { _ in (turn.end(), turn.priority(of: box.priority)) }
-        letGo(isPinned)
+        let priority = box.withState { _ in turn.priority(of: box.priority) }
         Task.detached(priority: priority) { await self.pump() }
     }
 
@@ -258,9 +283,9 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         let borrower = RuntimeFacts.addressOfTask(of: job), pump = RuntimeFacts.addressOfTask()
         FIFOTurnstile.run(job)
         if loan.exchange(.none, ordering: .acquiringAndReleasing) == .returned { return true }
-        let (mustRaise, mustWait) = box.withState { _ in turn.leave(to: borrower, from: pump) }
-        letGo(mustWait)
-        if mustRaise { raise { $0.pinHolder() } }
+        let (mustRaise, isPinned) = box.withState { _ in turn.leave(to: borrower, from: pump) }
+        if isPinned { awaitUnpinned() }
+        if mustRaise { raiseHolder() }
         return false
     }
 
@@ -293,7 +318,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
             if case .turnIsFree = refill { return (refill, turn.end()) }
             return (refill, false)
         }
-        letGo(isPinned)
+        if isPinned { awaitUnpinned() }
         guard case .filled(let sender) = refill else { return false }
         testStep("FIFOQueueStorage: resumes", self)
         sender?.resume()

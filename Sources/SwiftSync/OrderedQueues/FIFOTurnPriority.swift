@@ -5,12 +5,13 @@
 /// those that wait, at least: it is raised when a more urgent one comes to wait, and raises itself when it gets the
 /// turn. That lasts as long as any of them waits. (Which of them stands behind whom is not looked at.)
 ///
-/// Whoever gets the turn says so itself, before its work, and learns the priority that is wanted. So nobody is to be
-/// raised in between.
+/// A place is raised before it is granted the turn, since the task is suspended then. What gets the turn elsewhere says so
+/// itself, before its work, and learns the priority that is wanted. (A task that was resumed, and has no thread yet, is
+/// moved by nothing: the runtime leaves its job where it is.)
 ///
 /// A task may end as soon as it has passed the turn on, or has left its place, and its memory may be its parent's. So
-/// whoever raises it pins it under the lock. Whoever finds a pin when it changes `holder`, or leaves its place, waits for
-/// the end of the pin before it goes on.
+/// whoever raises it pins it under the lock. A task that gives the turn away, or leaves its place, and is pinned, waits
+/// for the end of its pin before it goes on. Nobody else waits for a pin.
 struct FIFOTurnPriority {
     typealias Raise = (task: UInt, priority: TaskPriority)
 
@@ -22,8 +23,10 @@ struct FIFOTurnPriority {
     private var waiting = 0
     /// The highest priority of those that have waited since any waits.
     private var wanted = Self.none
-    /// Somebody is being raised, and must not end.
-    private(set) var isPinned = false
+    /// The holder that is being raised, and the one that waits and is being raised; 0: none.
+    private var pinnedHolder: UInt = 0, pinnedWaiter: UInt = 0
+    /// Where such a task waits for the end of its pin.
+    private var holderEnd: PrioritySemaphore?, waiterEnd: PrioritySemaphore?
 
     private static let none = TaskPriority(rawValue: 0)
 
@@ -41,12 +44,11 @@ struct FIFOTurnPriority {
         return holder != 0 && told < wanted
     }
 
-    /// A task waits no more, and leaves `place`. It returns whether it must wait for the end of a pin.
+    /// A task waits no more, and leaves `place`. It returns whether the task is pinned.
     mutating func endWait(of place: OrderedPlace) -> Bool {
         waiting -= 1
         if waiting == 0 { wanted = Self.none }
-        place.task = 0
-        return isPinned
+        return isPinned(take(&place.task))
     }
 
     // MARK: - The holder
@@ -61,39 +63,64 @@ struct FIFOTurnPriority {
     }
 
     /// The task `borrower` has borrowed the turn of the holder `pump`, which goes on without it, and may have passed the
-    /// turn on. It returns whether the new holder is to be raised, and whether the pump must wait for the end of a pin.
-    mutating func leave(to borrower: UInt, from pump: UInt) -> (mustRaise: Bool, mustWait: Bool) {
+    /// turn on. It returns whether the new holder is to be raised, and whether the pump is pinned.
+    mutating func leave(to borrower: UInt, from pump: UInt) -> (mustRaise: Bool, isPinned: Bool) {
         if holder == pump { take(borrower) }
-        return (holder == borrower && told < wanted, isPinned)
+        return (holder == borrower && told < wanted, isPinned(pump))
     }
 
-    /// The holder gives the turn away. It returns whether it must wait for the end of a pin.
-    mutating func end() -> Bool {
-        holder = 0
-        return isPinned
+    /// The holder gives the turn away. It returns whether it is pinned.
+    mutating func end() -> Bool { isPinned(take(&holder)) }
+
+    private func take(_ task: inout UInt) -> UInt {
+        defer { task = 0 }
+        return task
     }
 
     // MARK: - Raising
 
-    /// Pins the holder, if it is to be raised.
+    /// Pins the holder, if it is to be raised. Nil also says that somebody else is raising one, and looks again.
     mutating func pinHolder() -> Raise? {
-        if holder == 0 || told >= wanted { return nil }
-        (told, isPinned) = (wanted, true)
+        if holder == 0 || told >= wanted || pinnedHolder != 0 { return nil }
+        (told, pinnedHolder) = (wanted, holder)
         return (holder, wanted)
     }
 
     /// Whether the task that waits at `place`, which gets the turn next, is to be raised.
-    func wants(_ place: OrderedPlace) -> Bool { place.task != 0 && place.priority < wanted }
+    func wants(_ place: OrderedPlace) -> Bool { (place.task != 0 || place.handle != nil) && place.priority < wanted }
 
-    /// Pins that task.
+    /// Pins that task. Only who has the turn calls this.
     mutating func pin(_ place: OrderedPlace) -> Raise? {
-        if !wants(place) { return nil }
-        isPinned = true
+        if place.task == 0 || !wants(place) { return nil }
+        pinnedWaiter = place.task
         return (place.task, wanted)
     }
 
-    mutating func unpin() { isPinned = false }
+    /// Both return the one that waits for the end of the pin.
+    mutating func unpinHolder() -> PrioritySemaphore? {
+        pinnedHolder = 0
+        return holderEnd.take()
+    }
+    mutating func unpinWaiter() -> PrioritySemaphore? {
+        pinnedWaiter = 0
+        return waiterEnd.take()
+    }
+
+    private func isPinned(_ task: UInt) -> Bool { task != 0 && (task == pinnedHolder || task == pinnedWaiter) }
+
+    /// Has `end` signalled once the pin of the task ends. It returns false if the task is not pinned any more.
+    mutating func awaitUnpinned(_ task: UInt, _ end: PrioritySemaphore) -> Bool {
+        if !isPinned(task) { return false }
+        if task == pinnedHolder { holderEnd = end } else { waiterEnd = end }
+        return true
+    }
 
     /// What a pump begins with.
     func priority(of pump: TaskPriority?) -> TaskPriority? { wanted > pump ?? .medium ? wanted : pump }
+
+    /// What a task that waits with a handle is to be raised to.
+    mutating func raise(byHandle place: OrderedPlace) -> (Task<Void, Never>, TaskPriority)? {
+        guard let handle = place.handle.take() else { return nil }
+        return place.priority < wanted ? (handle, wanted) : nil
+    }
 }

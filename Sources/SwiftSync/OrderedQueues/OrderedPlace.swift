@@ -25,6 +25,8 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     /// The address of the task that waits, where it may have to be raised before it goes on; 0 once it waits no more. It
     /// is written before the place is known, and protected by the queue's lock after that.
     final var task: UInt = 0
+    /// Where nobody waits for the task that waits, the task. It is protected by the queue's lock.
+    final var handle: Task<Void, Never>?
     /// The priority of that task when it came.
     final var priority = TaskPriority.medium
     /// The call that starts the place's task has returned, as far as it is one of ``waitElsewhere()``.

@@ -38,6 +38,9 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
     /// Why the queue refuses work that it will never accept.
     var endText: String { "the queue was shut down" }
 
+    /// The task waits at the place, and does nothing else before that is granted.
+    func keep(_ task: Task<Void, Never>, at place: OrderedPlace) {}
+
     /// Something was queued behind other work while the deadlock watch is on.
     func lookAfter() {}
 
@@ -89,10 +92,11 @@ extension OrderedQueueStorage where State: ~Copyable {
             try submit(place)
         } catch { return error }
         let object: any WaitedObject = box
-        Task(priority: box.priority) {
+        let task = Task(priority: box.priority) {
             await place.waitForGrant(at: object)
             if place.isGranted { await run() }
         }
+        keep(task, at: place)
         return nil
     }
 

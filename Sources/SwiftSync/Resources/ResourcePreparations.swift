@@ -21,8 +21,8 @@ struct ResourcePreparations {
 
     /// Those to be raised to that priority, of the first so many. What comes of any goes to whoever is first in order.
     mutating func raise(to priority: TaskPriority) -> [Task<Void, Never>] {
-        list.members.prefix(Self.raisedAtOnce).compactMap { preparation in
-            if preparation.isLate || preparation.priority >= priority { return nil }
+        list.members.lazy.filter { !$0.isLate }.prefix(Self.raisedAtOnce).compactMap { preparation in
+            if preparation.priority >= priority { return nil }
             preparation.priority = priority
             return preparation.task
         }

@@ -20,25 +20,25 @@ struct PermitHolder: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// The calling task had to wait, and has the permit now. It gets the priority of those that wait behind it.
-    func begin(_ task: UInt) {
+    /// A task that waited with that rank has been granted the permit, and is suspended still. It gets the priority of
+    /// those that wait behind it; who comes later pins it.
+    func begin(_ task: UInt, _ rank: Int64) {
         let highest = unsafe csk_sem_begin_holding(semaphore, UInt64(task))
-        if highest == .min { return } // nobody waits
-        let priority = CommandRank.taskPriority(of: highest)
-        if priority > Task.currentPriority { RuntimeFacts.escalate(taskAt: task, to: priority) }
+        if highest <= csk_rank_in_order(rank) { return } // so it is where nobody waits
+        RuntimeFacts.escalate(taskAt: task, to: CommandRank.taskPriority(of: highest))
     }
 
-    /// Raises the holder for a task that waits with this rank. No lock may be held.
-    func raise(to rank: Int64, for wait: SemaphoreWait) {
-        if !isTold(of: CommandRank.taskPriority(of: rank)) { raiseLater(to: rank, for: wait) }
+    /// Raises the holder for the calling task, which waits with this rank, to that rank's priority, or to the task's.
+    func raise(to rank: Int64, of wait: SemaphoreWait) {
+        let priority = max(CommandRank.taskPriority(of: rank), Task.currentPriority)
+        if !isTold(of: priority) { raiseLater(to: priority, for: wait) }
     }
 
-    /// Does the same from anywhere, for as long as the task waits.
+    /// Raises the holder from anywhere, for as long as the task waits.
     ///
     /// Who takes the permit without waiting says shortly after who it is. If it loses its processor in between, it is
     /// looked for again.
-    func raiseLater(to rank: Int64, for wait: SemaphoreWait) {
-        let priority = CommandRank.taskPriority(of: rank)
+    func raiseLater(to priority: TaskPriority, for wait: SemaphoreWait) {
         Task.detached(priority: priority) {
             var pause = Duration.milliseconds(1)
             while wait.outcome == nil, !isTold(of: priority) {
@@ -48,12 +48,12 @@ struct PermitHolder: @unchecked Sendable {
         }
     }
 
-    /// Returns false where somebody has the permit who has not said so yet.
+    /// Returns false where somebody has the permit who has not said so yet. No lock may be held.
     private func isTold(of priority: TaskPriority) -> Bool {
         let holder = unsafe csk_sem_pin_holder(semaphore, priority.rawValue)
         if holder == 0 || holder == CSK_SEM_HOLDER_NOT_TOLD { return holder == 0 }
         RuntimeFacts.escalate(taskAt: UInt(holder), to: priority)
-        unsafe csk_sem_unpin_holder(semaphore)
+        withExtendedLifetime(owner) { unsafe csk_sem_unpin_holder(semaphore) }
         return true
     }
 }

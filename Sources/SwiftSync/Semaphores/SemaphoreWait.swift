@@ -1,5 +1,4 @@
 import CSyncKernel
-import Synchronization
 
 /// A task that waits for permits of a semaphore.
 @safe
@@ -7,12 +6,14 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
     /// Whoever has the permit, where that is known.
     private let holder: PermitHolder?
-    /// The highest rank to which the task was escalated meanwhile.
-    private let escalated = Atomic(Int64.min)
+    private let task: UInt
+    /// At which it was queued.
+    private var rank = Int64.min
 
     private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ holder: PermitHolder?) {
         unsafe self.semaphore = semaphore
         self.holder = holder
+        task = holder == nil ? 0 : RuntimeFacts.addressOfTask()
         super.init(of: owner)
     }
 
@@ -34,42 +35,32 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
         }
         let wait = unsafe SemaphoreWait(semaphore, of: owner, holder)
-        if priority != nil || RequestPriority.ofRequest != nil {
-            return await wait.acquire(permits, naming: priority, deadline)
-        }
-        // Whoever calls the handler reads this first, and so sees the object as it was made.
-        wait.escalated.store(.min, ordering: .releasing)
-        return await withTaskPriorityEscalationHandler {
-            await wait.acquire(permits, naming: nil, deadline)
-        } onPriorityEscalated: { _, priority in
-            wait.escalate(to: CommandRank.of(CommandPriority(priority)))
+        return await wait.following(ifOwn: RequestPriority.isOfTask(naming: priority)) {
+            await wait.acquire(permits, naming: priority, deadline)
         }
     }
 
-    /// The rank is read once the escalation handler is in place, so none is missed.
     private func acquire(_ permits: UInt32, naming priority: CommandPriority?, _ deadline: Int64) async -> Int32 {
         await wait() {
             let rank = RequestPriority.rankOfTask(naming: priority)
+            self.rank = rank
             testStep("SemaphoreWait: knows its rank", self)
-            let status = unsafe waiter.lock(owner: self) {
-                unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
+            let status = queue(at: rank) {
+                unsafe waiter.lock(owner: self) {
+                    unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
+                }
             }
-            // An escalation that came before the waiter was queued found none.
-            let escalated = escalated.load(ordering: .sequentiallyConsistent)
-            if status == 0 {
-                if escalated > rank { raise(to: escalated) }
-                holder?.raise(to: max(rank, escalated), for: self)
-            }
+            if status == 0 { holder?.raise(to: rank, of: self) }
             return status
         }
     }
 
-    private func escalate(to rank: Int64) {
-        escalated.max(rank, ordering: .sequentiallyConsistent)
-        raise(to: rank)
-        holder?.raiseLater(to: rank, for: self)
-    }
+    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
 
-    /// It does nothing if the task waits no longer.
-    private func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
+    override var isChained: Bool { holder != nil }
+    override func isEscalated(to priority: TaskPriority) { holder?.raiseLater(to: priority, for: self) }
+
+    /// The task holds the permit from now on. It is raised while it is suspended still: a task that is enqueued has its
+    /// place there.
+    override func isGranted() { holder?.begin(task, rank) }
 }

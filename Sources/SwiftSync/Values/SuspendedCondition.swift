@@ -13,7 +13,7 @@ import Synchronization
 @safe
 final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     private let isTrue: () -> Bool
-    private let rank: Int64
+    private let rank: Int64?
     @safe @exclusivity(unchecked) private var condition = unsafe csk_gate_condition_t()
     @safe private let kernelCondition: UnsafeMutablePointer<csk_gate_condition_t>
     /// The thread that takes the condition out at this moment. It holds no gate, and resolves the wait itself.
@@ -21,7 +21,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     @exclusivity(unchecked) private var isWithdrawn = false
 
     init(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, isolation: (any Actor)?,
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64?, isolation: (any Actor)?,
         isTrue: @escaping () -> Bool
     ) {
         self.isTrue = isTrue
@@ -35,23 +35,37 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     func acquireWhenTrue(deadline: Int64) async -> Int32 {
         // A task that is cancelled at this moment may go on as another thread, which leaves the gate then.
         unsafe csk_gate_disown(gate)
-        var isInside = true
-        let status = await wait(until: deadline) {
-            let status = watch()
-            isInside = false
-            unsafe csk_gate_unlock(gate)
-            return status
+        return await following(ifOwn: rank == nil && RequestPriority.isOfTask(naming: nil)) {
+            var isInside = true
+            let status = await wait(until: deadline) {
+                let status = watch()
+                isInside = false
+                unsafe csk_gate_unlock(gate)
+                return status
+            }
+            if isInside { unsafe csk_gate_unlock(gate) }
+            return await adopt(status)
         }
-        if isInside { unsafe csk_gate_unlock(gate) }
-        return await adopt(status)
     }
 
     private func watch() -> Int32 {
+        let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
+        testStep("SuspendedCondition: knows its rank", self)
         let reference = unsafe Unmanaged.passRetained(self)
-        let status = unsafe csk_gate_watch(
-            gate, kernelCondition, rank, Self.ask, reference.toOpaque(), Self.ended, reference.toOpaque())
-        if status != 0 { unsafe reference.release() }
+        let status = queue(at: rank) {
+            let status = unsafe csk_gate_watch(
+                gate, kernelCondition, rank, Self.ask, reference.toOpaque(), Self.ended, reference.toOpaque())
+            if status != 0 { unsafe reference.release() }
+            return status
+        }
+        testStep("SuspendedCondition: is queued", self)
         return status
+    }
+
+    /// It waits for the predicate, or for the gate, or for nothing.
+    override func raise(to rank: Int64) {
+        unsafe csk_gate_raise_watch(gate, kernelCondition, rank)
+        super.raise(to: rank)
     }
 
     private static let ask: csk_gate_predicate_t = { context in
@@ -66,13 +80,18 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     /// Where this thread holds the gate no code of users may run. So the last reference must not be released here: it
     /// is not, since the task has another one, and is told elsewhere or by the grant.
     private func ended(_ status: Int32) {
-        let refusal = status == 0 ? queue(rank: rank, deadline: Deadline.never) : status
+        let refusal = status == 0 ? queueInPlace() : status
         if refusal == 0 { return }
         if withdrawer.load(ordering: .relaxed) == csk_self() {
             unsafe isWithdrawn = true
         } else {
             DispatchQueue.global().async { self.resolve(self.cause ?? refusal) }
         }
+    }
+
+    /// Queues the waiter at the rank that the condition has by now, and so in its place.
+    private func queueInPlace() -> Int32 {
+        unsafe queue(rank: csk_gate_condition_rank(kernelCondition), deadline: Deadline.never)
     }
 
     override func withdraw(_ cause: Int32) {

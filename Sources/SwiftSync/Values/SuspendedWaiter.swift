@@ -3,7 +3,7 @@ import Dispatch
 
 /// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
 @safe
-class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
+class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
     @safe final let gate: UnsafeMutablePointer<csk_gate_t>
     final let box: AnyObject
     final let executor: UInt
@@ -26,28 +26,45 @@ class SuspendedWaiter: TaskWait, GateWaiterOwner, @unchecked Sendable {
     /// If the grant came first, the grant resolves the wait.
     override func withdraw(_ cause: Int32) { unsafe waiter.cancel(gate) }
 
-    /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value.
+    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_gate_raise(gate, $0, rank) } }
+
+    /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value. A nil `rank` is that
+    /// of the request, or of the task.
     ///
     /// The task's executor may fail to begin a grant in time, or the grant may belong to a command of that executor
     /// that comes before this one. Then the waiter waits for a grant again, under the same ticket.
     ///
     /// The waits must have the caller's isolation. Otherwise the waiter would be adopted elsewhere, and the way back to
     /// the caller's actor could change to a thread that does not hold the gate.
-    final func acquire(rank: Int64, deadline: Int64) async -> Int32 {
-        let status = await wait() { queue(rank: rank, deadline: deadline) }
-        return await adopt(status)
+    final func acquire(rank: Int64?, deadline: Int64) async -> Int32 {
+        await following(ifOwn: rank == nil && RequestPriority.isOfTask(naming: nil)) {
+            let status = await wait() {
+                let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
+                testStep("SuspendedWaiter: knows its rank", self)
+                return queue(rank: rank, deadline: deadline)
+            }
+            return await adopt(status)
+        }
     }
 
     /// Queues the waiter in the lane of the task's executor. It returns 0 or an errno value.
     final func queue(rank: Int64, deadline: Int64) -> Int32 {
-        unsafe waiter.lock(gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
+        queue(at: rank) {
+            unsafe waiter.lock(
+                gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
+        }
+    }
+
+    /// The waiter has the rank that it had when it lost its grant.
+    private func relock() -> Int32 {
+        queue(at: .min) { unsafe waiter.relock(gate, owner: self) }
     }
 
     /// Makes the calling thread the holder, after a wait with this status.
     final func adopt(_ granted: Int32) async -> Int32 {
         var status = granted
         while status == 0, unsafe !waiter.adopt(gate) {
-            status = await waitAgain() { unsafe waiter.relock(gate, owner: self) }
+            status = await waitAgain() { relock() }
             if status != 0 { unsafe waiter.forget(gate) }
         }
         return status

@@ -9,10 +9,10 @@ import CSyncKernel
 /// let result = await value.suspending(timeout: .milliseconds(5)).get()    // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// They never block a thread before their turn. A task that is cancelled while it waits leaves the queue with
-/// `.failure(.cancelled)`, and `withDeadline` bounds the wait. A task that is cancelled after its turn has come
-/// completes. Uncontended commands neither
-/// suspend nor allocate.
+/// Without a named priority a command has that of `withPriority`, or of the task, which moves up where it is escalated
+/// while it waits. They never block a thread before their turn. A task that is cancelled while it waits leaves the
+/// queue with `.failure(.cancelled)`, and `withDeadline` bounds the wait. A task that is cancelled after its turn has
+/// come completes. Uncontended commands neither suspend nor allocate.
 @frozen
 public struct SuspendingCommands<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -46,7 +46,6 @@ extension SuspendingCommands where Value: Sendable {
             // A command of this executor may have lost its grant, and it comes first.
             leave()
         }
-        let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
         let deadline = limit.deadline()
         let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
             rank: rank, deadline: deadline)

@@ -6,7 +6,7 @@ import Dispatch
 ///
 /// A subclass says how its object queues the waiter, and how it takes the waiter out.
 @safe
-class KernelWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
+class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
     private let owner: AnyObject
     @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
     /// Taken once: each taking of the address is an access to the memory, which the kernel's threads use.
@@ -21,7 +21,13 @@ class KernelWait: TaskWait, GateWaiterOwner, @unchecked Sendable {
 
     final var resolvingQueue: DispatchQueue? { nil }
 
-    final func gateResolved(_ status: Int32) { resolve(status) }
+    final func gateResolved(_ status: Int32) {
+        if status == 0 { isGranted() }
+        resolve(status)
+    }
+
+    /// The kernel has granted what the task waits for, and the task does not go on before this returns. No lock is held.
+    func isGranted() {}
 
     /// Has the object resolve the wait with `ECANCELED`, if it has not been granted. It returns the kernel's status.
     func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {

@@ -19,6 +19,9 @@ enum RequestPriority {
         priority ?? ofRequest ?? CommandPriority(Task.currentPriority)
     }
 
+    /// Whether a task waits at its own priority, since neither its call nor its request names one.
+    static func isOfTask(naming priority: CommandPriority?) -> Bool { priority == nil && ofRequest == nil }
+
     /// The priority at which a thread waits: the one that its call names, that of the request, or the normal one.
     static func ofThread(naming priority: CommandPriority? = nil) -> CommandPriority {
         if let priority { return priority }

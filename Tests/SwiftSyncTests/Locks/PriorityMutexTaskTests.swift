@@ -114,6 +114,8 @@ struct PriorityMutexTaskTests {
                 await start(priority, at: mutex) { try? await mutex.suspending.withLock { $0.append(name) } })
         }
         leave()
+        // Who awaits one that waits still escalates it.
+        await waitUntil { mutex.waitingCount == 0 }
         for task in tasks { await task.value }
         #expect(mutex.withLock { $0 } == ["high", "low", "background"])
     }

@@ -135,6 +135,56 @@ struct FIFOQueuePriorityTests {
         await lent.value
     }
 
+    /// A handler of the one that is raised runs in the middle of it, and may use the queue all the same.
+    @Test func aHandlerMayUseTheQueueWhileItsTaskIsRaised() async throws {
+        let queue = queue, isHeld = Flag(), order = Shared([String]())
+        let holder = Task.detached(priority: .background) {
+            await withTaskPriorityEscalationHandler {
+                await queue.enqueueAndWait {
+                    isHeld.raise()
+                    await waitUntil { Task.currentPriority >= .high && queue.waitingCount >= 3 }
+                }
+            } onPriorityEscalated: { _, _ in
+                queue.enqueue { order.append("enqueued") }
+                _ = Task.immediate(priority: .high) { await queue.enqueueAndWait { order.append("at once") } }
+            }
+        }
+        await waitUntil { isHeld.isRaised }
+        let urgent = Task.detached(priority: .high) { await queue.enqueueAndWait { order.append("urgent") } }
+        await waitUntil { order.value.count == 3 }
+        await urgent.value
+        await holder.value
+        #expect(order.value == ["urgent", "enqueued", "at once"])
+    }
+
+    /// Nobody but the one that is raised waits for the end of that.
+    @Test func othersGoOnWhileAHandlerOfTheHolderRuns() async throws {
+        let queue = queue, isHeld = Flag(), handles = Flag(), goOn = Flag()
+        let holder = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            await withTaskPriorityEscalationHandler {
+                await queue.enqueueAndWait {
+                    isHeld.raise()
+                    await waitUntil { handles.isRaised }
+                }
+            } onPriorityEscalated: { _, _ in
+                handles.raise()
+                waitUntil { goOn.isRaised }
+            }
+        }
+        await waitUntil { isHeld.isRaised }
+        let urgent = Task.detached(executorPreference: OwnThreads.shared, priority: .high) {
+            await queue.enqueueAndWait {}
+        }
+        await waitUntil { handles.isRaised }
+        await #expect(throws: OrderedQueueError.timedOut) {
+            try await queue.enqueueAndWait(timeout: .milliseconds(1)) { () async throws in }
+        }
+        queue.enqueue {}
+        goOn.raise()
+        await urgent.value
+        await holder.value
+    }
+
     /// The memory of a task of `async let` is its parent's, and is used again as soon as it has ended.
     @Test func tasksThatEndWhileTheyAreRaisedAreLetGoFirst() async throws {
         let queue = queue, count = Shared(0)
@@ -170,13 +220,18 @@ struct FIFOQueuePriorityTests {
 
     @Test func theRuleItself() {
         var turn = FIFOTurnPriority()
-        let place = OrderedPlace(.own)
+        let place = OrderedPlace(.own), end = PrioritySemaphore(value: 0)
         (place.task, place.priority) = (30, .low)
         turn.take(10)
         check(turn.wait(at: .low), "nobody knows the priority of a holder that took a free turn")
         check(turn.pinHolder().map { $0 == (10, .low) } == true)
-        check(turn.isPinned)
-        turn.unpin()
+        check(turn.rise(to: .medium))
+        check(turn.pinHolder() == nil, "who pins it looks again")
+        check(turn.awaitUnpinned(10, end))
+        check(turn.unpinHolder() != nil)
+        check(!turn.awaitUnpinned(10, end))
+        check(turn.pinHolder().map { $0 == (10, .medium) } == true)
+        check(turn.unpinHolder() == nil)
         check(!turn.wait(at: .low), "it was raised")
         check(turn.pinHolder() == nil)
         check(turn.rise(to: .high))
@@ -184,8 +239,9 @@ struct FIFOQueuePriorityTests {
         check(turn.pinHolder() == nil)
         check(turn.wants(place))
         check(turn.pin(place).map { $0 == (30, .high) } == true)
+        check(turn.awaitUnpinned(30, end))
         check(turn.endWait(of: place), "it is pinned")
-        turn.unpin()
+        check(turn.unpinWaiter() != nil)
         check(!turn.wants(place))
         check(turn.begin(20) == .high)
         check(turn.pinHolder() == nil, "it raises itself")
@@ -193,8 +249,15 @@ struct FIFOQueuePriorityTests {
         // One that borrowed the turn goes on alone; and one that has passed it on does not.
         check(turn.leave(to: 40, from: 20) == (true, false))
         check(turn.pinHolder().map { $0 == (40, .high) } == true)
-        check(turn.leave(to: 50, from: 20) == (false, true))
-        turn.unpin()
+        check(turn.leave(to: 50, from: 20) == (false, false))
+        check(turn.end(), "it is pinned")
+        check(turn.unpinHolder() == nil)
+        // One without an address has a handle.
+        let task = Task {}, kept = OrderedPlace(.work)
+        (kept.handle, kept.priority) = (task, .low)
+        check(turn.wants(kept))
+        check(turn.pin(kept) == nil)
+        check(turn.raise(byHandle: kept).map { $0 == (task, .high) } == true)
         check(!turn.endWait(of: place))
         check(!turn.rise(to: .low) && turn.begin(20).rawValue == TaskPriority.low.rawValue)
         turn = FIFOTurnPriority()

@@ -6,14 +6,31 @@ import Testing
 @Suite(.endsInTime)
 struct EscalationTests {
     enum Object: String, CaseIterable, CustomTestStringConvertible {
-        case asyncMutex, semaphore, pool
+        case asyncMutex, semaphore, pool, mutex, predicate, value
 
         var testDescription: String { rawValue }
     }
 
     private struct Place: Sendable {
-        let wait: @Sendable (CommandPriority?, @escaping @Sendable () async -> Void) async throws -> Void
+        let wait: @Sendable (CommandPriority?, @escaping @Sendable () -> Void) async throws -> Void
         let waiting: @Sendable () -> Int
+        /// Has the object held by others. What it returns lets go of it.
+        let hold: @Sendable () async -> @Sendable () -> Void
+    }
+
+    /// Holds an object in whose section a task may wait.
+    private static func held(
+        _ inside: @escaping @Sendable (@escaping @Sendable () async -> Void) async throws -> Void
+    ) async -> @Sendable () -> Void {
+        let entered = Flag(), leave = Flag()
+        Task {
+            try await inside {
+                entered.raise()
+                await waitUntil { leave.isRaised }
+            }
+        }
+        await waitUntil { entered.isRaised }
+        return { leave.raise() }
     }
 
     private static func place(_ object: Object) -> Place {
@@ -21,37 +38,68 @@ struct EscalationTests {
         case .asyncMutex:
             let mutex = AsyncMutex(0)
             return Place(
-                wait: { priority, body in try await mutex.withLock(priority: priority) { _ in await body() } },
-                waiting: { mutex.waitingCount })
+                wait: { priority, body in try await mutex.withLock(priority: priority) { _ in body() } },
+                waiting: { mutex.waitingCount },
+                hold: { await held { body in try await mutex.withLock(priority: .normal) { _ in await body() } } })
         case .semaphore:
             let semaphore = PrioritySemaphore(value: 1)
             return Place(
-                wait: { priority, body in try await semaphore.withPermit(priority: priority) { await body() } },
-                waiting: { semaphore.waitingCount })
+                wait: { priority, body in try await semaphore.withPermit(priority: priority) { body() } },
+                waiting: { semaphore.waitingCount },
+                hold: { await held { body in try await semaphore.withPermit(priority: .normal) { await body() } } })
         case .pool:
             let pool = ResourcePool<Int>(maximum: 1) { 1 }
             return Place(
-                wait: { priority, body in try await pool.withResource(priority: priority) { _ in await body() } },
-                waiting: { pool.waitingCount })
+                wait: { priority, body in try await pool.withResource(priority: priority) { _ in body() } },
+                waiting: { pool.waitingCount },
+                hold: { await held { body in try await pool.withResource(priority: .normal) { _ in await body() } } })
+        case .mutex:
+            // No grant is lost: a thread of its own takes its time to begin.
+            let mutex = PriorityMutex(0, graceMicroseconds: UInt32(Int32.max))
+            return Place(
+                wait: { priority, body in try await mutex.suspending.withLock(priority: priority) { _ in body() } },
+                waiting: { mutex.waitingCount },
+                hold: {
+                    let entered = Flag(), leave = Flag()
+                    onThread {
+                        mutex.withLock { _ in
+                            entered.raise()
+                            waitUntil { leave.isRaised }
+                        }
+                    }
+                    await waitUntil { entered.isRaised }
+                    return { leave.raise() }
+                })
+        case .predicate:
+            let mutex = PriorityMutex(false, graceMicroseconds: UInt32(Int32.max))
+            return Place(
+                wait: { priority, body in
+                    try await mutex.suspending.withLock(when: { $0 }, priority: priority) { _ in body() }
+                },
+                waiting: { mutex.waitingCount }, hold: { { mutex.withLock { $0 = true } } })
+        case .value:
+            let value = QueueSafeValue(value: 0)
+            return Place(
+                wait: { priority, body in
+                    if let priority {
+                        try await value.suspending.priority(priority).set { _ in body() }.get()
+                    } else {
+                        try await value.suspending.set { _ in body() }.get()
+                    }
+                },
+                waiting: { value.waitingCount }, hold: { await SwiftSyncTests.hold(value) })
         }
     }
 
     /// The place at which a background task is served that came after three of a higher priority, and was escalated
-    /// above them while all waited.
+    /// above them while all waited. All are served before the test awaits any of them, which would escalate that one.
     private func placeOfEscalated(
         _ object: Object, naming priority: CommandPriority? = nil, request: CommandPriority? = nil
     ) async throws -> Int {
-        let place = Self.place(object), entered = Flag(), leave = Flag(), order = Shared([String]())
-        let holder = Task {
-            try await place.wait(nil) {
-                entered.raise()
-                await waitUntil { leave.isRaised }
-            }
-        }
-        await waitUntil { entered.isRaised }
-        var others = [Task<Void, any Error>]()
+        let place = Self.place(object), order = Shared([String]()), leave = await place.hold()
+        var tasks = [Task<Void, any Error>]()
         for number in 1...3 {
-            others.append(Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } })
+            tasks.append(Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } })
             await waitUntil { place.waiting() == number }
         }
         let low = Task.detached(priority: .background) {
@@ -63,9 +111,9 @@ struct EscalationTests {
         }
         await waitUntil { place.waiting() == 4 }
         low.escalatePriority(to: .high)
-        leave.raise()
-        try await holder.value
-        for task in others + [low] { try await task.value }
+        leave()
+        await waitUntil { order.value.count == 4 }
+        for task in tasks + [low] { try await task.value }
         return try #require(order.value.firstIndex(of: "low"))
     }
 
@@ -84,20 +132,16 @@ struct EscalationTests {
     /// The task stands where it knows its priority, and no handler or no waiter of it can be found.
     @Test(arguments: [
         (Object.asyncMutex, "SemaphoreWait: knows its rank"), (.semaphore, "SemaphoreWait: knows its rank"),
-        (.pool, "ResourcePool: a request waits"),
+        (.pool, "ResourcePool: a request waits"), (.mutex, "SuspendedWaiter: knows its rank"),
+        (.predicate, "SuspendedCondition: knows its rank"),
     ])
     func anEscalationJustBeforeAWaitIsQueuedIsNotMissed(object: Object, step: String) async throws {
-        let place = Self.place(object), entered = Flag(), leave = Flag(), order = Shared([String]())
-        let holder = Task {
-            try await place.wait(.normal) {
-                entered.raise()
-                await waitUntil { leave.isRaised }
-            }
-        }
-        await waitUntil { entered.isRaised }
+        let place = Self.place(object), order = Shared([String]()), leave = await place.hold()
         let other = Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } }
         await waitUntil { place.waiting() == 1 }
-        let pause = StepPause(step), after = StepPause("TaskWait: is queued")
+        // Where it waits for a predicate it has waited for the gate before.
+        let isQueued = object == .predicate ? "SuspendedCondition: is queued" : "TaskWait: is queued"
+        let pause = StepPause(step), after = StepPause(isQueued)
         let low = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
             try await pause.within { try await after.within { try await place.wait(nil) { order.append("low") } } }
         }
@@ -107,8 +151,9 @@ struct EscalationTests {
         await after.isReached()
         after.goOn()
         #expect(place.waiting() == 2)
-        leave.raise()
-        for task in [holder, other, low] { try await task.value }
+        leave()
+        await waitUntil { order.value.count == 2 }
+        for task in [other, low] { try await task.value }
         #expect(order.value == ["low", "other"])
     }
 
@@ -184,13 +229,16 @@ struct EscalationTests {
     @Test
     func escalationsBesideGrantsAndCancellationsLoseNobody() async throws {
         let mutex = AsyncMutex(0), semaphore = PrioritySemaphore(value: 2), pool = ResourcePool<Int>(maximum: 2) { 1 }
-        let count = Shared(0)
+        let section = PriorityMutex(0), value = QueueSafeValue(value: 0), count = Shared(0)
         for round in 0..<400 {
             let tasks = (0..<4).map { _ in
                 Task.detached(priority: .background) {
                     try? await mutex.withLock { $0 += 1 }
                     try? await semaphore.withPermit { await Task.yield() }
                     try? await pool.withResource { _ in count.access { $0 += 1 } }
+                    try? await section.suspending.withLock { $0 += 1 }
+                    try? await section.suspending.withLock(when: { $0 > 0 }) { $0 -= 1 }
+                    await value.suspending.set { $0 += 1 }
                 }
             }
             for (number, task) in tasks.enumerated() {
@@ -203,6 +251,8 @@ struct EscalationTests {
         #expect(mutex.waitingCount == 0)
         #expect(semaphore.availablePermits == 2)
         #expect(pool.waitingCount == 0)
+        #expect(section.waitingCount == 0)
+        #expect(value.waitingCount == 0)
         #expect(count.value > 0)
     }
 

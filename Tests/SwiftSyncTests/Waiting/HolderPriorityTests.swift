@@ -120,6 +120,39 @@ struct HolderPriorityTests {
         #expect(found.value == .high)
     }
 
+    /// A task that is enqueued stays where it is, so it is raised before that.
+    @Test
+    func whoIsServedBeforeMoreUrgentOnesIsResumedAtTheirPriority() async throws {
+        let mutex = AsyncMutex(0, bypassLimit: 1), leave = Flag(), executor = JobPriorities()
+        let holder = await holder(of: mutex, .medium, until: { leave.isRaised })
+        let low = Task.detached(executorPreference: executor, priority: .background) {
+            try await mutex.withLock { _ in }
+        }
+        await waitUntil { mutex.waitingCount == 1 }
+        let first = executor.seen.value
+        // One of these overtakes it, and then it goes before the other one.
+        let urgent = (0..<2).map { _ in Task.detached(priority: .high) { try await mutex.withLock { $0 += 1 } } }
+        await waitUntil { mutex.waitingCount == 3 }
+        leave.raise()
+        await waitUntil { mutex.isFree && mutex.waitingCount == 0 }
+        for task in urgent + [low] { try await task.value }
+        _ = try await holder.value
+        #expect(first.allSatisfy { $0 == .background })
+        #expect(executor.seen.value.dropFirst(first.count).first == .high)
+    }
+
+    /// A wait at a named priority keeps its place, and what it waits for is raised all the same.
+    @Test
+    func aChainGoesOnThroughANamedPriority() async throws {
+        let mutex = AsyncMutex(0), holder = await holder(of: mutex, .background)
+        let waiter = Task.detached(priority: .background) { try await mutex.withLock(priority: .low) { $0 += 1 } }
+        await waitUntil { mutex.waitingCount == 1 }
+        waiter.escalatePriority(to: .high)
+        await waitUntil { mutex.isFree }
+        try await waiter.value
+        #expect(try await holder.value == .background)
+    }
+
     /// Who takes the mutex without waiting says a moment later who it is.
     @Test
     func aHolderThatHasNotSaidYetWhoItIsIsLookedForAgain() async throws {
@@ -165,4 +198,16 @@ struct HolderPriorityTests {
 
 extension AsyncMutex where Value == Int {
     fileprivate var isFree: Bool { unsafe csk_sem_holder(address) == 0 && csk_sem_permits(address) == 1 }
+}
+
+/// Runs jobs elsewhere, and notes their priorities.
+private final class JobPriorities: TaskExecutor {
+    let seen = Shared([TaskPriority]())
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let priority = TaskPriority(job.priority) ?? .medium
+        seen.access { $0.append(priority) }
+        let job = UnownedJob(job), executor = asUnownedTaskExecutor()
+        onThread { job.runSynchronously(on: executor) }
+    }
 }

@@ -127,6 +127,11 @@ CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
  * higher changes nothing. Never waits. O(n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
  * csk_gate_unwatch does. */
 CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank);
+/* The rank that a condition has when its function is called, for that function: what it queues at this rank has the
+ * condition's place. */
+static inline csk_rank_t csk_gate_condition_rank(const csk_gate_condition_t *condition) {
+    return condition->waiter.node.rank;
+}
 
 CSK_END_DECLS
 

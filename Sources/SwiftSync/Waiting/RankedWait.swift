@@ -1,0 +1,49 @@
+import CSyncKernel
+import Synchronization
+
+/// A task that waits in an order by priority. If it waits at the task's own priority, which neither its call nor its
+/// request has named, an escalation of the task moves it up.
+@safe
+class RankedWait: TaskWait, @unchecked Sendable {
+    /// The highest rank to which the task was escalated meanwhile.
+    private let escalated = Atomic(Int64.min)
+
+    /// Has what the task waits for give it a higher place. It does nothing if the task waits no longer, or does not
+    /// wait yet. It is called on the thread that escalates the task.
+    func raise(to rank: Int64) { fatalError("\(Self.self) does not say what a higher rank changes") }
+
+    /// Whether others are to be raised with the task, whatever becomes of its own place.
+    var isChained: Bool { false }
+    /// The task was escalated. A lock of the runtime is held: what this raises is left to a task of its own.
+    func isEscalated(to priority: TaskPriority) {}
+
+    /// Runs `body`, which waits. An escalation during that raises the wait, if `isOwn` says that it is at the task's
+    /// own priority.
+    @inline(__always)
+    final func following(ifOwn isOwn: Bool, _ body: () async -> Int32) async -> Int32 {
+        if !isOwn && !isChained { return await body() }
+        // Whoever calls the handler reads this first, and so sees the object as it was made.
+        escalated.store(.min, ordering: .releasing)
+        return await withTaskPriorityEscalationHandler {
+            await body()
+        } onPriorityEscalated: { _, priority in
+            if isOwn {
+                let rank = CommandRank.of(CommandPriority(priority))
+                escalated.max(rank, ordering: .sequentiallyConsistent)
+                raise(to: rank)
+            }
+            isEscalated(to: priority)
+        }
+    }
+
+    /// Queues the wait at `rank` by `body`, which returns 0 or an errno value. The rank must be read once the handler
+    /// is in place, so that no escalation is missed.
+    @inline(__always)
+    final func queue(at rank: Int64, by body: () -> Int32) -> Int32 {
+        let status = body()
+        // An escalation that came before the waiter was queued found none.
+        let escalated = escalated.load(ordering: .sequentiallyConsistent)
+        if status == 0, escalated > rank { raise(to: escalated) }
+        return status
+    }
+}
