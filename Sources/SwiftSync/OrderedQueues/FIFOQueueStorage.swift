@@ -123,8 +123,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         }
     }
 
-    /// Raises the holder of the turn, which can't end meanwhile, for as long as there is one to be raised. No lock may be
-    /// held.
+    /// Raises the holder of the turn, which can't end meanwhile, for as long as there is one to be raised. No lock may
+    /// be held.
     private func raiseHolder() {
         while let raise = box.withState({ _ in turn.pinHolder() }) {
             RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
@@ -134,8 +134,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     private func signal(_ end: PrioritySemaphore?) { if let end { try! end.signal() } }
 
-    /// Waits until the calling task is not pinned any more, which it was. Others run its handlers of escalations, as the
-    /// runtime does, and it would wait there likewise.
+    /// Waits until the calling task is not pinned any more, which it was. Others run its handlers of escalations, as
+    /// the runtime does, and it would wait there likewise.
     private func awaitUnpinned() {
         let task = RuntimeFacts.addressOfTask(), end = PrioritySemaphore(value: 0)
         if box.withState({ _ in turn.awaitUnpinned(task, end) }) { try! end.blockingWait() }

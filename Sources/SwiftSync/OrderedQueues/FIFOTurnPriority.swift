@@ -5,9 +5,9 @@
 /// those that wait, at least: it is raised when a more urgent one comes to wait, and raises itself when it gets the
 /// turn. That lasts as long as any of them waits. (Which of them stands behind whom is not looked at.)
 ///
-/// A place is raised before it is granted the turn, since the task is suspended then. What gets the turn elsewhere says so
-/// itself, before its work, and learns the priority that is wanted. (A task that was resumed, and has no thread yet, is
-/// moved by nothing: the runtime leaves its job where it is.)
+/// A place is raised before it is granted the turn, since the task is suspended then. What gets the turn elsewhere says
+/// so itself, before its work, and learns the priority that is wanted. (A task that was resumed, and has no thread yet,
+/// is moved by nothing: the runtime leaves its job where it is.)
 ///
 /// A task may end as soon as it has passed the turn on, or has left its place, and its memory may be its parent's. So
 /// whoever raises it pins it under the lock. A task that gives the turn away, or leaves its place, and is pinned, waits
@@ -62,8 +62,8 @@ struct FIFOTurnPriority {
         return wanted
     }
 
-    /// The task `borrower` has borrowed the turn of the holder `pump`, which goes on without it, and may have passed the
-    /// turn on. It returns whether the new holder is to be raised, and whether the pump is pinned.
+    /// The task `borrower` has borrowed the turn of the holder `pump`, which goes on without it, and may have passed
+    /// the turn on. It returns whether the new holder is to be raised, and whether the pump is pinned.
     mutating func leave(to borrower: UInt, from pump: UInt) -> (mustRaise: Bool, isPinned: Bool) {
         if holder == pump { take(borrower) }
         return (holder == borrower && told < wanted, isPinned(pump))

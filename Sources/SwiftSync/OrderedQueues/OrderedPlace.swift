@@ -22,8 +22,8 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final let kind: Kind
     /// True if the place takes room in a queue with a capacity. The queue's lock protects it.
     final var takesRoom = false
-    /// The address of the task that waits, where it may have to be raised before it goes on; 0 once it waits no more. It
-    /// is written before the place is known, and protected by the queue's lock after that.
+    /// The address of the task that waits, where it may have to be raised before it goes on; 0 once it waits no more.
+    /// It is written before the place is known, and protected by the queue's lock after that.
     final var task: UInt = 0
     /// Where nobody waits for the task that waits, the task. It is protected by the queue's lock.
     final var handle: Task<Void, Never>?

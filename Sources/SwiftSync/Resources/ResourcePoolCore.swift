@@ -87,8 +87,8 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Another thread knows the wait by the lock alone. A task of its own raises what the wait waits for: this one may be
-    /// called under a lock of the runtime, and what is raised may have handlers of users.
+    /// Another thread knows the wait by the lock alone. A task of its own raises what the wait waits for: this one may
+    /// be called under a lock of the runtime, and what is raised may have handlers of users.
     private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
         let rank = CommandRank.of(CommandPriority(priority))
         let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))

@@ -3,12 +3,12 @@ import CSyncKernel
 /// The task that has the one permit of a semaphore, and says so. Tasks that wait for the permit raise its priority to
 /// theirs: else a holder of a low priority, which gets no thread, holds them up.
 ///
-/// The holder may end as soon as it has given the permit back, and its memory may be its parent's. So the kernel pins it
-/// while it is raised: it can't give the permit back meanwhile.
+/// The holder may end as soon as it has given the permit back, and its memory may be its parent's. So the kernel pins
+/// it while it is raised: it can't give the permit back meanwhile.
 ///
 /// A task has this raise others only while no lock is held, since raising calls the handlers of users. So a handler of
-/// an escalation, which runs under a lock of the runtime, leaves it to a task of its own. For the same reason a chain of
-/// holders, each of which waits for the next, is raised link by link, without nesting.
+/// an escalation, which runs under a lock of the runtime, leaves it to a task of its own. For the same reason a chain
+/// of holders, each of which waits for the next, is raised link by link, without nesting.
 @safe
 struct PermitHolder: @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>

@@ -26,7 +26,8 @@ class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
         resolve(status)
     }
 
-    /// The kernel has granted what the task waits for, and the task does not go on before this returns. No lock is held.
+    /// The kernel has granted what the task waits for, and the task does not go on before this returns. No lock is
+    /// held.
     func isGranted() {}
 
     /// Has the object resolve the wait with `ECANCELED`, if it has not been granted. It returns the kernel's status.

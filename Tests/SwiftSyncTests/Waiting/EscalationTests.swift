@@ -82,9 +82,9 @@ struct EscalationTests {
             return Place(
                 wait: { priority, body in
                     if let priority {
-                        try await value.suspending.priority(priority).set { _ in body() }.get()
+                        _ = try await value.suspending.priority(priority).set { _ in body() }.get()
                     } else {
-                        try await value.suspending.set { _ in body() }.get()
+                        _ = try await value.suspending.set { _ in body() }.get()
                     }
                 },
                 waiting: { value.waitingCount }, hold: { await SwiftSyncTests.hold(value) })

@@ -100,10 +100,10 @@ CSK_API int64_t csk_now(void);
  * handler. */
 CSK_API int32_t csk_thread_id(void);
 
-/* Has the process do without the system call membarrier, for one whose sandbox refuses it later: it calls this before it
- * uses anything else of the library, and of liburcu. From then on FAST gates have the one-word form, with a second
- * locked instruction; read-write locks have no bias; and read sections are calls, with fences. Returns 0; or EBUSY where
- * something that counts on membarrier was used already: then nothing changes. Never blocks. */
+/* Has the process do without the system call membarrier, for one whose sandbox refuses it later: it calls this before
+ * it uses anything else of the library, and of liburcu. From then on FAST gates have the one-word form, with a second
+ * locked instruction; read-write locks have no bias; and read sections are calls, with fences. Returns 0; or EBUSY
+ * where something that counts on membarrier was used already: then nothing changes. Never blocks. */
 CSK_API int csk_avoid_membarrier(void);
 
 /* One line of text for a status that a csk_ function returned, for example "timed out". The string is static, and never

@@ -71,9 +71,9 @@ void csk_platform_wake(uint32_t *word, int count) {
     errno = saved;
 }
 
-/* Two threads that decide at once decide alike, or one of them is csk_avoid_membarrier: the first decides. Relaxed: the word tells nothing
- * but itself. That the process is registered is for the system to know; a call that comes before the system knows is
- * refused, and tried again. */
+/* Two threads that decide at once decide alike, or one of them is csk_avoid_membarrier: the first decides. Relaxed: the
+ * word tells nothing but itself. That the process is registered is for the system to know; a call that comes before the
+ * system knows is refused, and tried again. */
 static uint32_t membarrier_state;
 enum { MEMBARRIER_UNKNOWN = 0, MEMBARRIER_USABLE, MEMBARRIER_REFUSED, MEMBARRIER_AVOIDED };
 

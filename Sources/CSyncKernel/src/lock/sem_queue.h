@@ -25,11 +25,11 @@
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
  * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
- * semaphore notes or pins its holder; and the head, if there is one, asks for more than is free. Each change of the queue ends
- * with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make that true
- * again. (Who passes takes permits, but may be the one too many that makes another one the head: so it serves.) A
- * signal that adds permits without the queue lock has compared a word without WAITERS. A waiter that came before it
- * would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
+ * semaphore notes or pins its holder; and the head, if there is one, asks for more than is free. Each change of the
+ * queue ends with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make
+ * that true again. (Who passes takes permits, but may be the one too many that makes another one the head: so it
+ * serves.) A signal that adds permits without the queue lock has compared a word without WAITERS. A waiter that came
+ * before it would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
  *
  * Who may free the semaphore. A signal, or a change of the size, touches nothing of it once a wait can have returned by
  * its permits and nobody else waits.
@@ -86,8 +86,8 @@
  * queue lock, and the second one sees the first.
  *
  * A pin lasts for as long as a task is raised, which calls functions of its user's. The holder waits for that when it
- * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the first
- * that waits, and by each that begins to hold.
+ * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the
+ * first that waits, and by each that begins to hold.
  *
  * Too many. What is free is never more than `most`: that is looked at in the word that is replaced.
  *
