@@ -220,6 +220,21 @@ struct RuntimeFactsTests {
     }
 
     @Test
+    func aTaskIsRaisedByItsAddress() async {
+        let address = Shared(UInt(0))
+        let task = Task.detached(priority: .background) {
+            let first = Task.currentPriority
+            address.access { $0 = RuntimeFacts.addressOfTask() }
+            await waitUntil { Task.currentPriority == .high }
+            return first
+        }
+        await waitUntil { address.value != 0 }
+        RuntimeFacts.escalate(taskAt: address.value, to: .high)
+        let first = await task.value
+        #expect(first == .background)
+    }
+
+    @Test
     func theNameOfATaskStaysWhereItIsAsLongAsTheTask() async {
         let task = Task.detached(name: "a long name for a task, beyond what a string holds in itself") {
             let before = UInt(bitPattern: RuntimeFacts.nameOfTask())

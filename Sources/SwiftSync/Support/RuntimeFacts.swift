@@ -152,11 +152,10 @@ enum RuntimeFacts {
 
     /// Gives a task that has not ended at least this priority. It calls the task's handlers of escalations.
     ///
-    /// Fact: the fact of ``anyTask(_:)``. It is a call, so that no reference to the task lasts longer, whose memory may
-    /// be its parent's.
-    @inline(never)
+    /// Fact: the runtime function that `escalatePriority` itself calls takes the address of the task and the priority
+    /// as a word. (A reference to the task would be made of a number, and its memory may be its parent's.)
     static func escalate(taskAt address: UInt, to priority: TaskPriority) {
-        unsafe unsafeBitCast(address, to: UnsafeCurrentTask.self).escalatePriority(to: priority)
+        _ = escalateTask(address, UInt(priority.rawValue))
     }
 
     /// Returns the address of the value that the calling task sees; nil if nothing is bound. The value is of the task
@@ -197,6 +196,10 @@ enum RuntimeFacts {
 /// The runtime's function that returns the address of a value. There is no other way to learn it.
 @_silgen_name("swift_task_localValueGet")
 private func taskLocalAddress(_ key: UnsafeRawPointer) -> UnsafeMutableRawPointer?
+
+/// The runtime's function that raises the priority of a task, and returns the priority that it has.
+@_silgen_name("swift_task_escalate")
+private func escalateTask(_ task: UInt, _ priority: UInt) -> UInt
 
 /// The runtime's function that returns the name of the calling task.
 @_silgen_name("swift_task_getCurrentTaskName")
