@@ -5,7 +5,7 @@ public enum SyncProcess {
     /// Has the process do without the system call `membarrier`, for one whose sandbox refuses it later.
     ///
     /// ```swift
-    /// let avoids = SyncProcess.avoidMembarrier()    // first of all; then set up the filter of system calls
+    /// print(SyncProcess.avoidMembarrier())    // first of all; then set up the filter of system calls
     /// ```
     ///
     /// By itself each lock asks the system at its first use, and counts on the answer from then on. After this call

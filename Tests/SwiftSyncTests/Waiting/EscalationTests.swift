@@ -102,13 +102,21 @@ struct EscalationTests {
             tasks.append(Task.detached(priority: .utility) { try await place.wait(nil) { order.append("other") } })
             await waitUntil { place.waiting() == number }
         }
-        let low = Task.detached(priority: .background) {
+        // A request stands in a pool's queue a moment before an escalation of its task finds it.
+        let waits = StepPause("TaskWait: is queued"), isPool = object == .pool
+        let wait: @Sendable () async throws -> Void = {
             if let request {
                 try await withPriority(request) { try await place.wait(priority) { order.append("low") } }
             } else {
                 try await place.wait(priority) { order.append("low") }
             }
         }
+        let executor: (any TaskExecutor)? = isPool ? OwnThreads.shared : nil
+        let low = Task.detached(executorPreference: executor, priority: .background) {
+            if isPool { try await waits.within { try await wait() } } else { try await wait() }
+        }
+        if isPool { await waits.isReached() }
+        waits.goOn()
         await waitUntil { place.waiting() == 4 }
         low.escalatePriority(to: .high)
         leave()
