@@ -112,7 +112,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
             if box.withState({ _ in turn.endWait(of: place) }) { awaitUnpinned() }
             throw error
         }
-        beginTurn { $0.endWait(of: place) }
+        beginTurn(at: place)
     }
 
     /// A task that waits was escalated. A task of its own raises the holder: this one is called under a lock of the
@@ -141,12 +141,14 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         if box.withState({ _ in turn.awaitUnpinned(task, end) }) { try! end.blockingWait() }
     }
 
-    /// The calling task has got the turn, and has the priority from now on of those that wait behind it. `first` tells
-    /// whether the task is pinned.
-    private func beginTurn(_ first: (inout FIFOTurnPriority) -> Bool = { _ in false }) {
+    /// The calling task has got the turn, and has the priority from now on of those that wait behind it. It leaves the
+    /// place at which it waited. Nobody pins it there: who gave it the turn has raised it before that.
+    private func beginTurn(at place: OrderedPlace? = nil) {
         let task = RuntimeFacts.addressOfTask()
-        let (isPinned, priority) = box.withState { _ in (first(&turn), turn.begin(task)) }
-        if isPinned { awaitUnpinned() }
+        let priority = box.withState { _ in
+            if let place { _ = turn.endWait(of: place) }
+            return turn.begin(task)
+        }
         if priority > Task.currentPriority { RuntimeFacts.escalate(taskAt: task, to: priority) }
     }
 

@@ -17,7 +17,7 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     let checked: PooledResource?
     /// Whether its place is one of those that are not reserved.
     let isCommon: Bool
-    /// What its task begins with: the priority at which the first in order waited. Nil: nobody did.
+    /// What its task begins with: the priority of the first in order. Nil: nobody waited.
     let firstPriority: TaskPriority?
     /// When it has lasted for too long.
     let deadline: Int64

@@ -4,8 +4,11 @@ import CSyncKernel
 @safe
 final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     let request: ResourceRequest
-    /// The priority at which it waits, as a task's.
-    var priority: TaskPriority { CommandRank.taskPriority(of: unsafe heapPlace.pointee.node.rank) }
+    private let ownPriority = Task.currentPriority
+    /// The priority of what the task waits for: its own, or that at which it waits, whichever is higher.
+    var priority: TaskPriority {
+        max(ownPriority, CommandRank.taskPriority(of: unsafe heapPlace.pointee.node.rank))
+    }
     /// A resource whose use has begun, or why there is none. It is written under the pool's lock, before the wait is
     /// resolved.
     var turn: Result<PooledResource, any Error>?

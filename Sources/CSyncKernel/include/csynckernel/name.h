@@ -136,8 +136,9 @@ static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
 /* The next three let whoever waits raise the priority of the task that has the permit, at a semaphore of one permit
  * whose holder says so (csk_held_sem_begin). None of them blocks for longer than the internal lock.
  *
- * A task that had to wait, and has the permit now, calls this instead of csk_sem_set_holder. Returns the highest rank
- * of those that wait, for it to raise itself; CSK_SEM_NOBODY_WAITS where nobody does. Whoever comes later pins it. */
+ * Called for a task that had to wait, once the permit is its own: it is the holder from then on. Returns the highest
+ * rank of those that wait, to which the task is to be raised; CSK_SEM_NOBODY_WAITS where nobody does. Whoever comes
+ * later pins it. */
 #define CSK_SEM_NOBODY_WAITS INT64_MIN
 CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 /* Called by whoever waits, or for it, once the waiter is queued. Returns the holder, if it was not told of somebody as

@@ -122,7 +122,7 @@ static void enter_liburcu(void) {
 
 /* Called before a section of the thread, which may be its first. */
 static void enter(void) {
-    decide_form();
+    if (self.state == NEW) decide_form(); /* once for each thread: without membarrier each section comes here */
     if (!csk_rcu_is_child()) {
         enter_liburcu();
     } else if (self.reader.word == NULL) {
