@@ -1,21 +1,11 @@
 /* gate_late_test.c: a thread that was told to try for the gate is in a handler of a signal, and does not come. Others
  * enter meanwhile. */
-#include <sched.h>
-#include <signal.h>
-
-#include "base/platform.h"
 #include "csynckernel/await.h"
-#include "test.h"
+#include "late.h"
 
 static csk_gate_t gate;
-static uint32_t is_in_handler, may_leave_handler, entered;
+static uint32_t entered;
 static uint32_t order[4];
-
-static void stays_in_handler(int number) {
-    (void)number;
-    STORE(&is_in_handler, 1);
-    while (!LOAD(&may_leave_handler)) sched_yield();
-}
 
 typedef struct {
     pthread_t thread;
@@ -40,8 +30,7 @@ static void start_as(void *(*body)(void *), waiter_t *waiter, uint32_t number, i
     *waiter = (waiter_t){ .priority = priority, .number = number };
     CHECK_STATUS(pthread_create(&waiter->thread, NULL, body, waiter), 0);
     wait_until(csk_gate_waiting(&gate) == waiting);
-    /* It sleeps in the gate, and has no internal lock. */
-    wait_until(csk_platform_thread_state(LOAD(&waiter->thread_id)) == CSK_THREAD_SLEEPS);
+    await_sleep(&waiter->thread_id);
 }
 
 static void start(waiter_t *waiter, uint32_t number, int32_t priority, uint32_t waiting) {
@@ -50,23 +39,15 @@ static void start(waiter_t *waiter, uint32_t number, int32_t priority, uint32_t 
 
 static void make(uint32_t policy) {
     CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
-    STORE(&is_in_handler, 0);
-    STORE(&may_leave_handler, 0);
     STORE(&entered, 0);
-    /* Not restarted: ThreadSanitizer puts handlers off until the thread calls something that it knows. */
-    struct sigaction action = { .sa_handler = stays_in_handler };
-    CHECK_STATUS(sigaction(SIGPROF, &action, NULL), 0);
-}
-static void send_into_handler(const waiter_t *late) {
-    CHECK_STATUS(pthread_kill(late->thread, SIGPROF), 0);
-    wait_until(LOAD(&is_in_handler));
+    prepare_handler();
 }
 /* The late one is the first of those that wait. */
 static void begin(uint32_t policy, waiter_t *late) {
     make(policy);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     start(late, 1, 0, 1);
-    send_into_handler(late);
+    send_into_handler(late->thread);
 }
 /* All others have entered before it, which enters at last. */
 static void end(waiter_t *waiters, uint32_t count) {
@@ -136,7 +117,7 @@ static void predicates_behind_one_that_is_late_are_asked(void) {
         make(policy);
         STORE(&is_open, 0);
         for (uint32_t i = 0; i < 2; i++) start_as(awaits, &waiters[i], i + 1, 0, i + 1);
-        send_into_handler(&waiters[0]);
+        send_into_handler(waiters[0].thread);
         STORE(&is_open, 1);
         while (LOAD(&entered) == 0) {
             CHECK_STATUS(csk_gate_lock(&gate, 9), 0);

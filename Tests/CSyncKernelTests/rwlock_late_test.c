@@ -1,21 +1,11 @@
 /* rwlock_late_test.c: a thread that was told to try for the read-write lock is in a handler of a signal, and does not
  * come. Those that stand behind it enter meanwhile, after a second. */
-#include <sched.h>
-#include <signal.h>
-
-#include "base/platform.h"
 #include "csynckernel/rwlock.h"
-#include "test.h"
+#include "late.h"
 
 static csk_rwlock_t lock;
-static uint32_t is_in_handler, may_leave_handler, entered;
+static uint32_t entered;
 static uint32_t order[4];
-
-static void stays_in_handler(int number) {
-    (void)number;
-    STORE(&is_in_handler, 1);
-    while (!LOAD(&may_leave_handler)) sched_yield();
-}
 
 typedef struct {
     pthread_t thread;
@@ -36,24 +26,18 @@ static void start(waiter_t *waiter, uint32_t number, bool writes) {
     *waiter = (waiter_t){ .writes = writes, .number = number };
     CHECK_STATUS(pthread_create(&waiter->thread, NULL, enters, waiter), 0);
     wait_until(csk_rwlock_waiting(&lock) == number);
-    /* It sleeps in the lock, and has no internal lock. */
-    wait_until(csk_platform_thread_state(LOAD(&waiter->thread_id)) == CSK_THREAD_SLEEPS);
+    await_sleep(&waiter->thread_id);
 }
 
 /* The first of those that wait is late. The others enter before it. */
 static void enter_behind(uint32_t count, const bool *writes) {
     waiter_t waiters[4];
     CHECK_STATUS(csk_rwlock_init(&lock, &(csk_rwlock_attr_t){ .policy = CSK_RWLOCK_FAST }), 0);
-    STORE(&is_in_handler, 0);
-    STORE(&may_leave_handler, 0);
     STORE(&entered, 0);
-    /* Not restarted: ThreadSanitizer puts handlers off until the thread calls something that it knows. */
-    struct sigaction action = { .sa_handler = stays_in_handler };
-    CHECK_STATUS(sigaction(SIGPROF, &action, NULL), 0);
+    prepare_handler();
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
     for (uint32_t i = 0; i < count; i++) start(&waiters[i], i + 1, writes[i]);
-    CHECK_STATUS(pthread_kill(waiters[0].thread, SIGPROF), 0);
-    wait_until(LOAD(&is_in_handler));
+    send_into_handler(waiters[0].thread);
     CHECK_STATUS(csk_rwlock_unlock(&lock), 0); /* tells it */
     wait_until(LOAD(&entered) == count - 1);
     /* Whoever comes passes it. */

@@ -225,7 +225,7 @@ struct RuntimeFactsTests {
         let task = Task.detached(priority: .background) {
             let first = Task.currentPriority
             address.access { $0 = RuntimeFacts.addressOfTask() }
-            await waitUntil { Task.currentPriority == .high }
+            await untilRaised()
             return first
         }
         await waitUntil { address.value != 0 }

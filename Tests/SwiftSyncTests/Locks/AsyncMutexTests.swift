@@ -18,13 +18,13 @@ struct AsyncMutexTests {
         return task
     }
 
-    /// Starts a task that is inside until `leave` is raised.
-    private func occupy<Value>(_ mutex: AsyncMutex<Value>, until leave: Flag) async -> Task<Void, Never> {
+    /// Starts a task that is inside until `leave` is opened.
+    private func occupy<Value>(_ mutex: AsyncMutex<Value>, until leave: Door) async -> Task<Void, Never> {
         let entered = Flag()
         let task = Task.detached {
             _ = try? await mutex.withLock { _ in
                 entered.raise()
-                await waitUntil { leave.isRaised }
+                await leave.pass()
             }
         }
         await waitUntil { entered.isRaised }
@@ -78,7 +78,7 @@ struct AsyncMutexTests {
 
     @Test
     func tasksEnterByPriorityAndThenByArrival() async throws {
-        let mutex = AsyncMutex([String]()), leave = Flag()
+        let mutex = AsyncMutex([String]()), leave = Door()
         var tasks = [await occupy(mutex, until: leave)]
         let orders: [(CommandPriority?, TaskPriority, String)] = [
             (.low, .high, "low"), (nil, .high, "high by its task"), (.normal, .background, "normal"),
@@ -90,7 +90,7 @@ struct AsyncMutexTests {
                     try? await mutex.withLock(priority: priority) { $0.append(name) }
                 })
         }
-        leave.raise()
+        leave.open()
         for task in tasks { await task.value }
         let names = ["high by its task", "high", "normal", "normal, later", "low", "background by its task"]
         #expect(try await mutex.withLock { $0 } == names)
@@ -98,7 +98,7 @@ struct AsyncMutexTests {
 
     @Test
     func aCancelledTaskLeavesTheQueueAndOneInsideStays() async throws {
-        let mutex = AsyncMutex(0), leave = Flag(), caught = Shared<AsyncMutexError?>(nil)
+        let mutex = AsyncMutex(0), leave = Door(), caught = Shared<AsyncMutexError?>(nil)
         let inside = await occupy(mutex, until: leave)
         let waiting = await start(at: mutex) {
             do { try await mutex.withLock { $0 += 1 } } catch { caught.access { $0 = error as? AsyncMutexError } }
@@ -108,7 +108,7 @@ struct AsyncMutexTests {
         #expect(caught.value == .cancelled && mutex.waitingCount == 0)
         inside.cancel()
         #expect(await mutex.withLockIfAvailable { $0 } == nil)
-        leave.raise()
+        leave.open()
         await inside.value
         #expect(try await mutex.withLock { $0 } == 0)
     }
@@ -127,7 +127,7 @@ struct AsyncMutexTests {
 
     @Test
     func aTimeoutIsNeverEarlyAndZeroTriesOnce() async throws {
-        let mutex = AsyncMutex(0), leave = Flag(), clock = ContinuousClock(), begin = clock.now
+        let mutex = AsyncMutex(0), leave = Door(), clock = ContinuousClock(), begin = clock.now
         let inside = await occupy(mutex, until: leave)
         await #expect(throws: AsyncMutexError.timedOut) {
             try await mutex.withLock(timeout: .milliseconds(2)) { $0 += 1 }
@@ -138,7 +138,7 @@ struct AsyncMutexTests {
                 try await mutex.withLock(timeout: .after(timeout)) { $0 += 1 }
             }
         }
-        leave.raise()
+        leave.open()
         await inside.value
         try await mutex.withLock(timeout: .zero) { $0 += 1 }
         #expect(try await mutex.withLock { $0 } == 1)
@@ -202,11 +202,11 @@ struct AsyncMutexTests {
 
     @Test
     func aTryPassesNobodyWhoWaits() async throws {
-        let mutex = AsyncMutex(0), leave = Flag()
+        let mutex = AsyncMutex(0), leave = Door()
         let inside = await occupy(mutex, until: leave)
         let waiting = await start(at: mutex) { try? await mutex.withLock { $0 += 1 } }
         #expect(await mutex.withLockIfAvailable { $0 } == nil)
-        leave.raise()
+        leave.open()
         await inside.value
         await waiting.value
         #expect(await mutex.withLockIfAvailable { $0 } == 1)
@@ -214,7 +214,7 @@ struct AsyncMutexTests {
 
     @Test @MainActor
     func aSectionOfTheMainActorRunsThere() async throws {
-        let mutex = AsyncMutex(0), leave = Flag()
+        let mutex = AsyncMutex(0), leave = Door()
         let inside = await occupy(mutex, until: leave)
         let task = Task { @MainActor in
             try await mutex.withLock { value in
@@ -226,7 +226,7 @@ struct AsyncMutexTests {
             MainActor.assertIsolated()
         }
         await waitUntil { mutex.waitingCount == 1 }
-        leave.raise()
+        leave.open()
         await inside.value
         try await task.value
         #expect(try await mutex.withLock { $0 } == 1)

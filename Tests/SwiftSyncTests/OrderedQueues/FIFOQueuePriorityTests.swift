@@ -22,7 +22,7 @@ struct FIFOQueuePriorityTests {
             await queue.enqueueAndWait {
                 let first = Task.currentPriority
                 isHeld.raise()
-                await waitUntil { Task.currentPriority >= .high }
+                await untilRaised()
                 return first
             }
         }
@@ -35,7 +35,7 @@ struct FIFOQueuePriorityTests {
         queue.enqueue {
             found.append(Task.currentPriority)
             began.raise()
-            await waitUntil { Task.currentPriority >= .high }
+            await untilRaised()
             found.append(Task.currentPriority)
         }
         await waitUntil { began.isRaised }
@@ -69,7 +69,7 @@ struct FIFOQueuePriorityTests {
         let task = Task.immediate(priority: .background) {
             // It waits as a job, runs on the thread of the pump, which was raised, and is raised once it is suspended.
             await Task(on: queue) {
-                await waitUntil { Task.currentPriority >= .high }
+                await untilRaised()
                 found.append(Task.currentPriority)
             }.value
         }
@@ -98,7 +98,7 @@ struct FIFOQueuePriorityTests {
         let holder = Task.detached(priority: .low) {
             await queue.enqueueAndWait {
                 isHeld.raise()
-                await waitUntil { Task.currentPriority >= .high }
+                await untilRaised()
                 isRaised.raise()
                 await door.pass()
             }
@@ -124,7 +124,7 @@ struct FIFOQueuePriorityTests {
         }
         await waitUntil { began.isRaised }
         let lent = Task.immediate(priority: .background) {
-            await Task(on: queue) { await waitUntil { Task.currentPriority >= .high } }.value
+            await Task(on: queue) { await untilRaised() }.value
         }
         await waitUntil { queue.waitingCount == 1 }
         let waiting = Task.detached(priority: .high) { await queue.enqueueAndWait {} }
@@ -142,7 +142,8 @@ struct FIFOQueuePriorityTests {
             await withTaskPriorityEscalationHandler {
                 await queue.enqueueAndWait {
                     isHeld.raise()
-                    await waitUntil { Task.currentPriority >= .high && queue.waitingCount >= 3 }
+                    await untilRaised()
+                    await waitUntil { queue.waitingCount >= 3 }
                 }
             } onPriorityEscalated: { _, _ in
                 queue.enqueue { order.append("enqueued") }

@@ -2,30 +2,6 @@ import Testing
 
 @testable import SwiftSync
 
-/// What tasks wait at until the test opens it.
-final class Door: Sendable {
-    private let state = Shared((isOpen: false, waiting: [UnsafeContinuation<Void, Never>]()))
-
-    func open() {
-        let waiting = state.access { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        waiting.forEach { $0.resume() }
-    }
-
-    func pass() async {
-        await withUnsafeContinuation { continuation in
-            let isOpen = state.access { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-}
-
 extension FIFOQueue {
     /// Submits work that ends when the door is opened, and waits until it has begun: what is submitted from now on is
     /// pending.

@@ -16,13 +16,13 @@ struct BypassLimitTests {
     private struct Place: Sendable {
         let wait: @Sendable (CommandPriority?, @escaping @Sendable () -> Void) async throws -> Void
         let waiting: @Sendable () -> Int
-        let hold: @Sendable (Flag, Flag) async throws -> Void
+        let hold: @Sendable (Flag, Door) async throws -> Void
     }
 
     private static func place(_ object: Object, _ limit: UInt32?) -> Place {
-        @Sendable func stay(_ entered: Flag, _ leave: Flag) async {
+        @Sendable func stay(_ entered: Flag, _ leave: Door) async {
             entered.raise()
-            await waitUntil { leave.isRaised }
+            await leave.pass()
         }
         switch object {
         case .asyncMutex:
@@ -66,7 +66,7 @@ struct BypassLimitTests {
 
     /// How many of 80 urgent ones, which all come after it, go before one whose call names `priority`.
     private func passes(_ object: Object, limit: UInt32?, naming priority: CommandPriority?) async throws -> Int {
-        let place = Self.place(object, limit), entered = Flag(), leave = Flag(), order = Shared([String]())
+        let place = Self.place(object, limit), entered = Flag(), leave = Door(), order = Shared([String]())
         let holder = Task { try await place.hold(entered, leave) }
         await waitUntil { entered.isRaised }
         var tasks = [Task { try await place.wait(priority) { order.append("low") } }]
@@ -75,7 +75,7 @@ struct BypassLimitTests {
             tasks.append(Task { try await place.wait(.highest) { order.append("urgent") } })
             await waitUntil { place.waiting() == number + 1 }
         }
-        leave.raise()
+        leave.open()
         try await holder.value
         for task in tasks { try await task.value }
         return try #require(order.value.firstIndex(of: "low"))
@@ -109,12 +109,12 @@ struct BypassLimitTests {
     @Test
     func whoMayHaveTheReserveIsNotHiddenBehindWhoMayNot() async throws {
         let pool = ResourcePool<Int>(maximum: 2, reserved: 1, bypassLimit: 2) { 1 }
-        let leave = [Flag(), Flag()], inside = Shared(0), order = Shared([String]())
+        let leave = [Door(), Door()], inside = Shared(0), order = Shared([String]())
         let holders = zip(leave, [CommandPriority.low, .high]).map { leave, priority in
             Task {
                 try await pool.withResource(priority: priority) { _ in
                     inside.access { $0 += 1 }
-                    await waitUntil { leave.isRaised }
+                    await leave.pass()
                 }
             }
         }
@@ -126,10 +126,10 @@ struct BypassLimitTests {
             tasks.append(Task { try await pool.withResource(priority: priority) { _ in order.append(name) } })
             await waitUntil { pool.waitingCount == tasks.count }
         }
-        leave[1].raise()
+        leave[1].open()
         await waitUntil { order.value.count == 6 }
         #expect(order.value.firstIndex(of: "high") == 2)
-        leave[0].raise()
+        leave[0].open()
         for task in holders + tasks { try await task.value }
         #expect(order.value.last == "low")
     }
@@ -139,18 +139,18 @@ struct BypassLimitTests {
     @Test
     func theReserveIsNotKeptForWhoMayNotHaveIt() async throws {
         let pool = ResourcePool<Int>(maximum: 2, reserved: 1, bypassLimit: 2) { 1 }
-        let entered = Flag(), leave = Flag(), isServed = Flag()
+        let entered = Flag(), leave = Door(), isServed = Flag()
         let holder = Task {
             try await pool.withResource(priority: .low) { _ in
                 entered.raise()
-                await waitUntil { leave.isRaised }
+                await leave.pass()
             }
         }
         await waitUntil { entered.isRaised }
         let low = Task { try await pool.withResource(priority: .low) { _ in isServed.raise() } }
         await waitUntil { pool.waitingCount == 1 }
         for _ in 0..<5 { try await pool.withResource(priority: .high) { _ in #expect(!isServed.isRaised) } }
-        leave.raise()
+        leave.open()
         for task in [holder, low] { try await task.value }
         #expect(isServed.isRaised)
     }

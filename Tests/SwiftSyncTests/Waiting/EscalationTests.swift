@@ -22,15 +22,15 @@ struct EscalationTests {
     private static func held(
         _ inside: @escaping @Sendable (@escaping @Sendable () async -> Void) async throws -> Void
     ) async -> @Sendable () -> Void {
-        let entered = Flag(), leave = Flag()
+        let entered = Flag(), leave = Door()
         Task {
             try await inside {
                 entered.raise()
-                await waitUntil { leave.isRaised }
+                await leave.pass()
             }
         }
         await waitUntil { entered.isRaised }
-        return { leave.raise() }
+        return { leave.open() }
     }
 
     private static func place(_ object: Object) -> Place {
@@ -168,11 +168,11 @@ struct EscalationTests {
     /// A task that is awaited by one of a higher priority is escalated by the system.
     @Test
     func whoIsAwaitedByAnUrgentTaskIsServedNext() async throws {
-        let mutex = AsyncMutex([String]()), entered = Flag(), leave = Flag()
+        let mutex = AsyncMutex([String]()), entered = Flag(), leave = Door()
         let holder = Task {
             try await mutex.withLock { _ in
                 entered.raise()
-                await waitUntil { leave.isRaised }
+                await leave.pass()
             }
         }
         await waitUntil { entered.isRaised }
@@ -190,7 +190,7 @@ struct EscalationTests {
         await waitUntil { mutex.waitingCount == 2 }
         let urgent = Task.detached(priority: .high) { try await low.value }
         await waitUntil { isEscalated.isRaised }
-        leave.raise()
+        leave.open()
         for task in [holder, other, low, urgent] { try await task.value }
         #expect(try await mutex.withLock { $0 } == ["low", "other"])
     }
@@ -198,12 +198,12 @@ struct EscalationTests {
     /// A request that may not have the reserve moves up below those that may, and bars nobody from it.
     @Test
     func aRequestThatIsEscalatedAboveTheReserveDoesNotBarIt() async throws {
-        let pool = ResourcePool<Int>(maximum: 3, reserved: 1) { 1 }, leave = Flag(), inside = Shared(0)
+        let pool = ResourcePool<Int>(maximum: 3, reserved: 1) { 1 }, leave = Door(), inside = Shared(0)
         let holders = (0..<2).map { _ in
             Task {
                 try await pool.withResource(priority: .low) { _ in
                     inside.access { $0 += 1 }
-                    await waitUntil { leave.isRaised }
+                    await leave.pass()
                 }
             }
         }
@@ -213,7 +213,7 @@ struct EscalationTests {
         low.escalatePriority(to: .high)
         for _ in 0..<3 { #expect(try await pool.withResource(priority: .high) { $0 } == 1) }
         #expect(pool.waitingCount == 1)
-        leave.raise()
+        leave.open()
         for task in holders { try await task.value }
         #expect(try await low.value == 1)
     }
@@ -274,7 +274,7 @@ struct EscalationTests {
         let pool = ResourcePool<TaskPriority>(maximum: 1) {
             let first = Task.currentPriority
             began.raise()
-            await waitUntil { Task.currentPriority >= .high }
+            await untilRaised()
             return first
         }
         let task = Task.detached(priority: priority) { try await pool.withResource { $0 } }
@@ -304,7 +304,7 @@ struct EscalationTests {
     func aFactoryIsRaisedWhoseTaskIsNotKnownYet() throws {
         var state = ResourcePoolState(ResourceLimits(maximum: 1))
         let (_, making) = try queueMaking(.low, in: &state)
-        #expect(making.firstPriority == .low)
+        #expect(making.firstPriority == Task.currentPriority, "a lower rank lowers nothing")
         let (urgent, effects) = try enter(.high, in: &state)
         #expect(effects.raised.isEmpty && effects.started.isEmpty)
         let task = Task {}

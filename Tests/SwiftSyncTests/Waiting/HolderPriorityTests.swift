@@ -6,17 +6,16 @@ import Testing
 /// A task that is inside an ``AsyncMutex`` has at least the priority of those that wait for it.
 @Suite(.endsInTime)
 struct HolderPriorityTests {
-    /// A task that is inside until its priority is `.high`, or that is true.
+    /// A task that is inside until its priority is `.high`, or until that door is opened.
     private func holder(
-        of mutex: AsyncMutex<Int>, _ priority: TaskPriority,
-        until isOver: @escaping @Sendable () -> Bool = { Task.currentPriority >= .high }
+        of mutex: AsyncMutex<Int>, _ priority: TaskPriority, until leave: Door? = nil
     ) async -> Task<TaskPriority, any Error> {
         let isInside = Flag()
         let task = Task.detached(priority: priority) {
             try await mutex.withLock { _ in
                 let first = Task.currentPriority
                 isInside.raise()
-                await waitUntil { isOver() }
+                if let leave { await leave.pass() } else { await untilRaised() }
                 return first
             }
         }
@@ -47,10 +46,11 @@ struct HolderPriorityTests {
         #expect(try await holder.value == .background)
     }
 
-    @Test
-    func aTaskThatIsEscalatedWhileItWaitsRaisesTheHolder() async throws {
+    /// A wait at a named priority keeps its place, and what it waits for is raised all the same.
+    @Test(arguments: [nil, CommandPriority.low])
+    func aTaskThatIsEscalatedWhileItWaitsRaisesTheHolder(named: CommandPriority?) async throws {
         let mutex = AsyncMutex(0), holder = await holder(of: mutex, .background)
-        let waiter = waiter(at: mutex, .background)
+        let waiter = Task.detached(priority: .background) { try await mutex.withLock(priority: named) { $0 += 1 } }
         await waitUntil { mutex.waitingCount == 1 }
         waiter.escalatePriority(to: .high)
         await waitUntil { mutex.isFree }
@@ -102,8 +102,8 @@ struct HolderPriorityTests {
     /// One that was overtaken too often goes before more urgent ones, and gets their priority.
     @Test
     func whoIsServedBeforeMoreUrgentOnesGetsTheirPriority() async throws {
-        let mutex = AsyncMutex(0, bypassLimit: 1), leave = Flag()
-        let holder = await holder(of: mutex, .medium, until: { leave.isRaised })
+        let mutex = AsyncMutex(0, bypassLimit: 1), leave = Door()
+        let holder = await holder(of: mutex, .medium, until: leave)
         let found = Shared(TaskPriority.background)
         let low = Task.detached(priority: .background) {
             try await mutex.withLock { _ in found.access { $0 = Task.currentPriority } }
@@ -113,7 +113,7 @@ struct HolderPriorityTests {
             Task.detached(priority: .high) { try await mutex.withLock { _ in await Task.yield() } }
         }
         await waitUntil { mutex.waitingCount == 4 }
-        leave.raise()
+        leave.open()
         await waitUntil { mutex.isFree && mutex.waitingCount == 0 }
         for task in urgent + [low] { try await task.value }
         _ = try await holder.value
@@ -123,8 +123,8 @@ struct HolderPriorityTests {
     /// A task that is enqueued stays where it is, so it is raised before that.
     @Test
     func whoIsServedBeforeMoreUrgentOnesIsResumedAtTheirPriority() async throws {
-        let mutex = AsyncMutex(0, bypassLimit: 1), leave = Flag(), executor = JobPriorities()
-        let holder = await holder(of: mutex, .medium, until: { leave.isRaised })
+        let mutex = AsyncMutex(0, bypassLimit: 1), leave = Door(), executor = JobPriorities()
+        let holder = await holder(of: mutex, .medium, until: leave)
         let low = Task.detached(executorPreference: executor, priority: .background) {
             try await mutex.withLock { _ in }
         }
@@ -133,24 +133,12 @@ struct HolderPriorityTests {
         // One of these overtakes it, and then it goes before the other one.
         let urgent = (0..<2).map { _ in Task.detached(priority: .high) { try await mutex.withLock { $0 += 1 } } }
         await waitUntil { mutex.waitingCount == 3 }
-        leave.raise()
+        leave.open()
         await waitUntil { mutex.isFree && mutex.waitingCount == 0 }
         for task in urgent + [low] { try await task.value }
         _ = try await holder.value
         #expect(first.allSatisfy { $0 == .background })
         #expect(executor.seen.value.dropFirst(first.count).first == .high)
-    }
-
-    /// A wait at a named priority keeps its place, and what it waits for is raised all the same.
-    @Test
-    func aChainGoesOnThroughANamedPriority() async throws {
-        let mutex = AsyncMutex(0), holder = await holder(of: mutex, .background)
-        let waiter = Task.detached(priority: .background) { try await mutex.withLock(priority: .low) { $0 += 1 } }
-        await waitUntil { mutex.waitingCount == 1 }
-        waiter.escalatePriority(to: .high)
-        await waitUntil { mutex.isFree }
-        try await waiter.value
-        #expect(try await holder.value == .background)
     }
 
     /// Who takes the mutex without waiting says a moment later who it is.
@@ -162,7 +150,7 @@ struct HolderPriorityTests {
             isInside.raise()
             await waitUntil { says.isRaised }
             unsafe csk_sem_set_holder(mutex.address, UInt64(RuntimeFacts.addressOfTask()))
-            await waitUntil { Task.currentPriority >= .high }
+            await untilRaised()
             mutex.leave()
         }
         await waitUntil { isInside.isRaised }

@@ -52,18 +52,18 @@ struct PriorityEndsTests {
     }
 
     @Test func ofAnAsyncMutex() async throws {
-        let mutex = AsyncMutex(0), entered = Flag(), leave = Flag(), served = Served()
+        let mutex = AsyncMutex(0), entered = Flag(), leave = Door(), served = Served()
         let holder = Task.detached {
             try await mutex.withLock { _ in
                 entered.raise()
-                await waitUntil { leave.isRaised }
+                await leave.pass()
             }
         }
         await waitUntil { entered.isRaised }
         let tasks = await start({ mutex.waitingCount }) { priority in
             try await mutex.withLock(priority: priority) { _ in served.add(priority) }
         }
-        leave.raise()
+        leave.open()
         for task in [holder] + tasks { try await task.value }
         #expect(served.inOrder == Self.order)
     }
