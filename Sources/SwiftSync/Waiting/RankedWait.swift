@@ -27,10 +27,11 @@ class RankedWait: TaskWait, @unchecked Sendable {
         return await withTaskPriorityEscalationHandler {
             await body()
         } onPriorityEscalated: { _, priority in
+            let before = escalated.load(ordering: .acquiring)
             if isOwn {
                 let rank = CommandRank.of(CommandPriority(priority))
                 escalated.max(rank, ordering: .sequentiallyConsistent)
-                raise(to: rank)
+                if rank > before { raise(to: rank) }
             }
             isEscalated(to: priority)
         }
