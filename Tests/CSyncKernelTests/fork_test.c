@@ -143,7 +143,7 @@ static void check_waiters_of_child(void *context) {
     CHECK_STATUS(csk_gate_destroy(gate), 0);
 }
 
-static void fork_with_a_waiter(uint32_t bypass_limit) {
+static void fork_with_a_waiter(uint32_t bypass_limit, int place) {
 #ifdef __SANITIZE_THREAD__
     printf("not under ThreadSanitizer; ");
     return;
@@ -154,7 +154,8 @@ static void fork_with_a_waiter(uint32_t bypass_limit) {
     called = 0;
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, NULL), 0);
+    csk_rank_t rank = csk_rank(0, place);
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, rank, CSK_NEVER, false, leave, NULL), 0);
     in_a_child(check_waiters_of_child, &gate);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(called, 1);
@@ -162,8 +163,11 @@ static void fork_with_a_waiter(uint32_t bypass_limit) {
 }
 
 /* A child that counted on how often the parent's waiter had been passed would grant it the gate. */
-static void a_child_passes_no_waiter_of_the_parent(void) { fork_with_a_waiter(1); }
-static void a_child_waits_for_no_waiter_of_the_parent(void) { fork_with_a_waiter(0); }
+static void a_child_passes_no_waiter_of_the_parent(void) {
+    fork_with_a_waiter(1, CSK_PLACE_BACK);
+    fork_with_a_waiter(0, CSK_PLACE_UNNAMED);
+}
+static void a_child_waits_for_no_waiter_of_the_parent(void) { fork_with_a_waiter(0, CSK_PLACE_BACK); }
 
 TEST_MAIN(TEST(a_child_unlocks_what_its_thread_held), TEST(a_child_passes_no_waiter_of_the_parent),
           TEST(a_child_waits_for_no_waiter_of_the_parent))

@@ -77,6 +77,17 @@ static inline void expect_order(int count, const int *order) {
     for (int i = 0; i < count; i++) EXPECT_EQUAL(shared->order[i], order[i]);
 }
 
+/* So many are under a limit, and the oldest is, if any. */
+static inline void expect_limits(void) {
+    const csk_gate_waiter_t *oldest = csk_gate_oldest(gate), *at = oldest;
+    uint32_t bounded = 0;
+    do {
+        if (at->arrival.is_bounded == CSK_ARRIVAL_BOUNDED) bounded++;
+        at = csk_waiter_of_arrival(at->arrival.newer);
+    } while (at != oldest);
+    EXPECT_EQUAL(gate->bounded, bounded);
+    EXPECT(bounded == 0 || oldest->arrival.is_bounded == CSK_ARRIVAL_BOUNDED);
+}
 /* Whenever the queue lock is free, the summary says what is in the queue, and so do the flags in the one word; who is
  * next waits. */
 __attribute__((unused)) static void is_published(void) {
@@ -90,6 +101,7 @@ __attribute__((unused)) static void is_published(void) {
     if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, shown);
     if (next != NULL && gate->bypass_limit == 0)
         EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
+    if (next != NULL) expect_limits();
     EXPECT(next == NULL || next->function == NULL || next->state == WAITER_QUEUED);
 }
 

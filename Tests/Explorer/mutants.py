@@ -140,8 +140,7 @@ MUTANTS = [
      "    if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;\n", ""),
     # Queue and order.
     ("newcomer ignores ranks", GATE,
-     "    if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < "
-     "summary >> GATE_RANK_SHIFT))\n        return QUEUE_FIRST;\n", ""),
+     " || csk_gate_biased_rank(csk_rank_in_order(rank)) < next)", " || 0 * next)"),
     ("newcomer ignores closing and hand-over", GATE,
      "    if (summary & stops || summary == 0) return QUEUE_FIRST;",
      "    if (summary == 0) return QUEUE_FIRST;"),
@@ -256,8 +255,16 @@ MUTANTS = [
     ("as many wait at the semaphore as come", SEM_QUEUE, "    if (CSK_UNLIKELY(is_full(sem))) {",
      "    if (0 && is_full(sem)) {"),
     ("the bypass limit is not looked at", POLICY, "    return overdue != NULL ? overdue : top;", "    return top;"),
-    ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 ||",
+    ("bypass limit in the two-word form", QUEUE, "gate->policy != CSK_GATE_FAST || csk_gate_has_limit(gate) ||",
      "gate->policy != CSK_GATE_FAST ||"),
+    # Those at a gate whose priority nobody named.
+    ("nobody is under a limit whose rank nobody named", ORDER, "gate->bypass_limit == 0 ? unnamed :",
+     "gate->bypass_limit == 0 ? 0 && unnamed :"),
+    ("the named stay in front of the unnamed", ORDER, "    if (CSK_LIKELY(gate->bounded == 0)) return;\n",
+     "    if (gate->bounded != UINT32_MAX) return;\n"),
+    ("who went behind passes", ORDER, "granted && waiter->arrival.is_bounded != CSK_ARRIVAL_BEHIND", "granted"),
+    ("who gives up is counted among those under a limit", ORDER, "CSK_ARRIVAL_BOUNDED) gate->bounded--;",
+     "CSK_ARRIVAL_BOUNDED && granted) gate->bounded--;"),
     ("front places count up", WAITER, "    return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;",
      "    return ticket;", "gate", "gate_async"),
     # Errors.
@@ -449,8 +456,8 @@ MUTANTS = [
     ("an earlier grant's clock ends with the next", ASYNC, "    csk_gate_start_grace(gate);\n    return false;",
      "    return false;"),
     # The walk over those that were passed too often.
-    ("the limit chooses who cannot be granted", ORDER, "        if (may_be_granted(waiter)) return waiter;\n",
-     "        return waiter;\n"),
+    ("the limit chooses who cannot be granted", ORDER, "== CSK_ARRIVAL_BOUNDED && may_be_granted(waiter))",
+     "== CSK_ARRIVAL_BOUNDED)"),
     ("the limit chooses out of a granted lane", ORDER, "    return !lane->granted && (lane->front == waiter ||",
      "    return (lane->front == waiter ||"),
     ("the limit looks at the oldest only", ORDER, "        passed -= waiter->arrival.passed;\n",
@@ -1723,9 +1730,9 @@ MUTANTS = [
     ("who comes again arrives anew", AWAIT,
      "ticket != 0 ? ticket : csk_waiter_ticket(&gate->next_ticket, rank);",
      "csk_waiter_ticket(&gate->next_ticket, rank);"),
-    ("an urgent thread comes again", AWAIT, " && rank <= csk_rank(0, CSK_PLACE_BACK)", ""),
+    ("an urgent thread comes again", AWAIT, " csk_rank_in_order(rank) <= csk_rank(0, CSK_PLACE_BACK) &&", ""),
     ("a thread comes again at a strict gate", AWAIT, "gate->policy != CSK_GATE_STRICT && ", ""),
-    ("who has a deadline comes again", AWAIT, " && deadline_ns == CSK_NEVER;", ";"),
+    ("who has a deadline comes again", AWAIT, " &&\n           deadline_ns == CSK_NEVER;", ";"),
     ("who comes again in vain keeps the gate", AWAIT,
      "CSK_NEVER, ticket);\n    if (status != 0) (void)csk_gate_unlock(gate);\n", "CSK_NEVER, ticket);\n"),
     # The semaphore: its word.

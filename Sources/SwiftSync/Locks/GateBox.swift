@@ -70,12 +70,12 @@ extension csk_placed_gate_t {
     /// Prepares a gate with the given attributes in its place in memory, before it is shared. That copies nothing.
     @usableFromInline
     static func prepare(
-        _ placed: UnsafeMutablePointer<csk_placed_gate_t>, _ policy: GatePolicy, _ bypassLimit: UInt32,
+        _ placed: UnsafeMutablePointer<csk_placed_gate_t>, _ policy: GatePolicy, _ bypassLimit: UInt32?,
         graceMicroseconds: UInt32 = 0, _ place: csk_place_t
     ) {
         KernelReports.arePassedOn
         var attributes = csk_gate_attr_t(
-            policy: policy.kernelPolicy, bypass_limit: bypassLimit, grace_us: graceMicroseconds)
+            policy: policy.kernelPolicy, bypass_limit: BypassLimit.ofKernel(bypassLimit), grace_us: graceMicroseconds)
         unsafe csk_gate_init(Layout.first(of: placed), &attributes)
         unsafe csk_gate_set_place(placed, place)
     }
@@ -87,7 +87,7 @@ extension csk_placed_gate_t {
 final class OwningGateBox<Value: ~Copyable>: GateBox<csk_placed_gate_t, Value> {
     @inlinable
     static func make(
-        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, _ place: csk_place_t
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32?, _ place: csk_place_t
     ) -> OwningGateBox {
         let buffer = unsafe OwningGateBox.create(minimumCapacity: 1) { _ in unsafe csk_placed_gate_t() }
         let box = unsafe unsafeDowncast(buffer, to: OwningGateBox.self)

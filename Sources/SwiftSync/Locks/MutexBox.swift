@@ -7,7 +7,7 @@ public import CSyncKernel
 final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {
     @inlinable
     static func make(
-        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0,
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32?, graceMicroseconds: UInt32 = 0,
         _ place: csk_place_t
     ) -> MutexBox {
         let buffer = MutexBox.create(minimumCapacity: 1) { _ in ValueHeader() }

@@ -106,7 +106,10 @@ extension PriorityMutex where Value: ~Copyable {
     public var suspending: Suspending { Suspending(box) }
 
     /// For tests: how long an executor may take to come to a task in its turn.
-    init(_ value: consuming sending Value, policy: GatePolicy = .fast, graceMicroseconds: UInt32) {
-        box = unsafe .make(value, policy, 0, graceMicroseconds: graceMicroseconds, .unknown)
+    init(
+        _ value: consuming sending Value, policy: GatePolicy = .fast, graceMicroseconds: UInt32,
+        bypassLimit: UInt32? = nil
+    ) {
+        box = unsafe .make(value, policy, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown)
     }
 }

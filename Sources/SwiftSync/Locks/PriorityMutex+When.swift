@@ -93,7 +93,7 @@ extension PriorityMutex where Value: ~Copyable {
         when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?, _ limit: TimeLimit?
     ) -> Bool {
         let deadline = limit?.deadline() ?? Deadline.never
-        let rank = CommandRank.of(RequestPriority.ofThread(naming: priority))
+        let rank = RequestPriority.rankOfThread(naming: priority)
         let status = unsafe box.withUnsafeMutablePointers { header, value in
             unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
                 unsafe csk_gate_lock_when_ranked(

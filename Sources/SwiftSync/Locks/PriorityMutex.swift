@@ -26,12 +26,13 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     ///   - value: what is protected. It is sent in.
     ///   - policy: what happens under contention; see ``GatePolicy``.
     ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 means
-    ///     strict priority, under which the lowest can wait for as long as higher ones keep coming.
+    ///     strict priority, under which the lowest can wait for as long as higher ones keep coming. Nil means a limit
+    ///     of 64 for those whose call names no priority, and strict priority for the others.
     ///   - fileID: where the mutex is made, which is its ``name``.
     ///   - line: the line there.
     @inlinable
     public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0,
+        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         box = unsafe .make(value, policy, bypassLimit, .at(fileID, line))
@@ -40,7 +41,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// The same with a ``name``, which is copied. Nil stands for the place.
     @inlinable
     public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0, name: String?,
+        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String?,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
@@ -50,7 +51,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     @_disfavoredOverload
     @inlinable
     public init(_ value: consuming Value) where Value: Sendable {
-        box = unsafe .make(value, .fast, 0, .unknown)
+        box = unsafe .make(value, .fast, nil, .unknown)
     }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
@@ -134,20 +135,22 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     @usableFromInline
-    borrowing func enterOrStop() { enterOrStop(RequestPriority.ofThread()) }
+    borrowing func enterOrStop() {
+        _ = enterSlowly(rank: RequestPriority.rankOfThread(naming: nil), deadline: Deadline.never)
+    }
 
     @usableFromInline
     borrowing func enterOrStop(_ priority: CommandPriority) {
-        _ = enterSlowly(priority, deadline: Deadline.never)
+        _ = enterSlowly(rank: CommandRank.of(priority), deadline: Deadline.never)
     }
 
     @usableFromInline
     borrowing func enterSlowly(_ priority: CommandPriority?, _ limit: TimeLimit) -> Bool {
-        enterSlowly(RequestPriority.ofThread(naming: priority), deadline: limit.deadline())
+        enterSlowly(rank: RequestPriority.rankOfThread(naming: priority), deadline: limit.deadline())
     }
 
-    private borrowing func enterSlowly(_ priority: CommandPriority, deadline: Int64) -> Bool {
-        hasEntered(box.enterSlowly(rank: CommandRank.of(priority), deadline: deadline))
+    private borrowing func enterSlowly(rank: Int64, deadline: Int64) -> Bool {
+        hasEntered(box.enterSlowly(rank: rank, deadline: deadline))
     }
 
     /// Whether a wait that has ended with this status has the mutex.

@@ -20,11 +20,12 @@ public import Dispatch
 /// allocation.
 public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable {
     /// Protects `value`. It makes one allocation for value and lock, and never blocks. See ``GatePolicy`` for `policy`.
-    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority. The place
-    /// where it is made is its ``name``.
+    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority; nil means
+    /// a limit of 64 for the commands of ``suspending`` that name no priority. The place where it is made is its
+    /// ``name``.
     @inlinable
     public init(
-        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0,
+        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         super.init(box: unsafe .make(value, policy, bypassLimit, .at(fileID, line)))
@@ -33,7 +34,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// The same with a ``name``, which is copied. Nil stands for the place.
     @inlinable
     public init(
-        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32 = 0, name: String?,
+        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String?,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
@@ -43,7 +44,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
-        super.init(box: unsafe .make(value, .fast, 0, .unknown))
+        super.init(box: unsafe .make(value, .fast, nil, .unknown))
     }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
@@ -52,7 +53,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
 
     /// Sets the time that a queue or executor has to begin what it was granted, which is 1 ms otherwise. It is meant
     /// for tests of order on a busy machine.
-    package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32 = 0) {
+    package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32? = nil) {
         super.init(box: unsafe .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown))
     }
 
@@ -128,20 +129,20 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     /// Protects `value`. It never blocks. The place where it is made is its ``name``.
     @inlinable
     public init(value: sending Value, fileID: StaticString = #fileID, line: UInt = #line) {
-        box = unsafe .make(value, .fast, 0, .at(fileID, line))
+        box = unsafe .make(value, .fast, nil, .at(fileID, line))
     }
 
     /// The same with a ``name``, which is copied. Nil stands for the place.
     @inlinable
     public init(value: sending Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
-        box = unsafe .make(value, .fast, 0, .named(name, fileID, line))
+        box = unsafe .make(value, .fast, nil, .named(name, fileID, line))
     }
 
     /// The same without a place, for a reference to the initializer.
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
-        box = unsafe .make(value, .fast, 0, .unknown)
+        box = unsafe .make(value, .fast, nil, .unknown)
     }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,

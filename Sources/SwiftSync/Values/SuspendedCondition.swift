@@ -49,7 +49,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     }
 
     private func watch() -> Int32 {
-        let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
+        let rank = rank ?? RequestPriority.rankOfTask(naming: nil)
         testStep("SuspendedCondition: knows its rank", self)
         let reference = unsafe Unmanaged.passRetained(self)
         let status = queue(at: rank) {

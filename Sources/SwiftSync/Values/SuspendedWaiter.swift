@@ -39,7 +39,7 @@ class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
     final func acquire(rank: Int64?, deadline: Int64) async -> Int32 {
         await following(ifOwn: rank == nil && RequestPriority.isOfTask(naming: nil)) {
             let status = await wait() {
-                let rank = rank ?? CommandRank.of(RequestPriority.ofTask())
+                let rank = rank ?? RequestPriority.rankOfTask(naming: nil)
                 testStep("SuspendedWaiter: knows its rank", self)
                 return queue(rank: rank, deadline: deadline)
             }

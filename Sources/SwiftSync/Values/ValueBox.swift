@@ -19,7 +19,7 @@ struct KernelError: Error, CustomStringConvertible {
 final class ValueBox<Value>: GateBox<ValueHeader, Value> {
     @inlinable
     static func make(
-        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32, graceMicroseconds: UInt32 = 0,
+        _ value: consuming sending Value, _ policy: GatePolicy, _ bypassLimit: UInt32?, graceMicroseconds: UInt32 = 0,
         _ place: csk_place_t
     ) -> ValueBox {
         let buffer = ValueBox.create(minimumCapacity: 1) { _ in ValueHeader() }

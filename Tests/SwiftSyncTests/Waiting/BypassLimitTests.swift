@@ -1,3 +1,4 @@
+import Dispatch
 import Testing
 
 @testable import SwiftSync
@@ -7,7 +8,7 @@ import Testing
 struct BypassLimitTests {
     /// What ranks its waiters.
     enum Object: String, CaseIterable, CustomTestStringConvertible {
-        case asyncMutex, semaphore, semaphoreOfThreads, pool
+        case asyncMutex, semaphore, semaphoreOfThreads, pool, mutex, mutexOfThreads, value
 
         var testDescription: String { rawValue }
     }
@@ -41,17 +42,11 @@ struct BypassLimitTests {
             let semaphore = PrioritySemaphore(value: 1, bypassLimit: limit)
             return Place(
                 wait: { priority, served in
-                    // Those that name none are threads. Each thread stays until it was served.
+                    // Those that name none are threads.
                     guard priority == nil else {
                         return try await semaphore.withPermit(priority: priority) { served() }
                     }
-                    let isServed = Flag()
-                    let thread = Thread {
-                        try? semaphore.blockingWithPermit { served() }
-                        isServed.raise()
-                    }
-                    await waitUntil { isServed.isRaised }
-                    thread.join()
+                    await onAThread { try? semaphore.blockingWithPermit { served() } }
                 },
                 waiting: { semaphore.waitingCount },
                 hold: { entered, leave in try await semaphore.withPermit { await stay(entered, leave) } })
@@ -61,7 +56,64 @@ struct BypassLimitTests {
                 wait: { priority, served in try await pool.withResource(priority: priority) { _ in served() } },
                 waiting: { pool.waitingCount },
                 hold: { entered, leave in try await pool.withResource { _ in await stay(entered, leave) } })
+        case .mutex:
+            let mutex = patientMutex(limit)
+            return Place(
+                wait: { priority, served in try await mutex.suspending.withLock(priority: priority) { _ in served() } },
+                waiting: { mutex.waitingCount }, hold: { entered, leave in await hold(mutex, entered, leave) })
+        case .mutexOfThreads:
+            let mutex = patientMutex(limit)
+            return Place(
+                wait: { priority, served in
+                    // Those that name none are threads.
+                    guard priority == nil else {
+                        return try await mutex.suspending.withLock(priority: priority) { _ in served() }
+                    }
+                    await onAThread { mutex.withLock { _ in served() } }
+                },
+                waiting: { mutex.waitingCount }, hold: { entered, leave in await hold(mutex, entered, leave) })
+        case .value:
+            let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000, bypassLimit: limit)
+            return Place(
+                wait: { priority, served in
+                    let commands = priority.map { value.suspending.priority($0) } ?? value.suspending
+                    await commands.set { _ in served() }
+                },
+                waiting: { value.waitingCount },
+                hold: { entered, leave in
+                    await onAThread { value.wait.lowestPriority.set { _ in stayBlocked(entered, leave) } }
+                })
         }
+    }
+
+    /// Whose queues and executors are not passed over on a busy machine.
+    private static func patientMutex(_ limit: UInt32?) -> PriorityMutex<Int> {
+        PriorityMutex(0, graceMicroseconds: 2_000_000_000, bypassLimit: limit)
+    }
+
+    private static func hold(_ mutex: PriorityMutex<Int>, _ entered: Flag, _ leave: Door) async {
+        await onAThread { mutex.withLock { _ in stayBlocked(entered, leave) } }
+    }
+
+    /// The section of a thread, for as long as the door is closed.
+    private static func stayBlocked(_ entered: Flag, _ leave: Door) {
+        let mayLeave = DispatchSemaphore(value: 0)
+        entered.raise()
+        Task {
+            await leave.pass()
+            mayLeave.signal()
+        }
+        mayLeave.wait()
+    }
+
+    private static func onAThread(_ body: @escaping @Sendable () -> Void) async {
+        let hasEnded = Flag()
+        let thread = Thread {
+            body()
+            hasEnded.raise()
+        }
+        await waitUntil { hasEnded.isRaised }
+        thread.join()
     }
 
     /// How many of 80 urgent ones, which all come after it, go before one whose call names `priority`.

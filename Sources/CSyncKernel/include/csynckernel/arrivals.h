@@ -22,8 +22,11 @@ CSK_BEGIN_DECLS
 typedef struct csk_arrival {
     struct csk_arrival *older, *newer; /* a ring; NULL outside of the list */
     uint32_t passed;
-    uint32_t is_bounded;
+    uint32_t is_bounded; /* CSK_ARRIVAL_... */
 } csk_arrival_t;
+
+/* BEHIND: under no limit, and nobody who is under one is older; used by gates alone. */
+enum { CSK_ARRIVAL_FREE = 0, CSK_ARRIVAL_BOUNDED = 1, CSK_ARRIVAL_BEHIND = 2 };
 
 enum {
     CSK_BYPASS_UNNAMED = 64, /* the limit for those whose priority nobody named, where the limit is 0 */

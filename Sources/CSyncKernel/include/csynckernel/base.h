@@ -118,8 +118,8 @@ enum {
     CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
     CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
-    /* As BACK, for a priority that nobody named: whoever waits with it is not overtaken for ever (arrivals.h). Only a
-     * semaphore takes it. */
+    /* As BACK, for a priority that nobody named: whoever waits with it is not overtaken for ever (arrivals.h). Only
+     * semaphores and gates take it. */
     CSK_PLACE_UNNAMED = 3
 };
 

@@ -16,11 +16,14 @@
  *                    other call, may still be returning. (A csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT This policy keeps the same promises with one word, at two locked instructions a round. The gate
  *                    may be freed as soon as it is unlocked. A FAST gate turns into a COMPACT one where the system
- *                    lacks membarrier, and under a bypass limit.
+ *                    lacks membarrier, and under a bypass limit of its own.
  *   CSK_GATE_STRICT  This policy has one word and direct hand-over: nobody overtakes a waiter that has been queued, and
  *                    every wake is paid for. Who was granted the gate is its holder, and is waited for, before it runs.
  *
- * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit.
+ * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit of its own. Whoever waits there at
+ * a rank of CSK_PLACE_UNNAMED, since nobody named its priority, is overtaken by CSK_BYPASS_UNNAMED others that wait, at
+ * most. Newcomers that find the gate free are not counted, of whatever rank: what FAST says bounds these. Each 32 named
+ * waiters that are older than it make it one pass later. A limit of the gate's own counts newcomers too.
  *
  * A status is 0 or one of these. EDEADLK: the calling thread holds this gate. ETIMEDOUT: the deadline passed first;
  * this is never early. EPERM: the caller unlocks what it does not hold. ESHUTDOWN: the gate was closed. EBUSY, EINVAL
@@ -65,7 +68,9 @@ enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
 typedef struct csk_gate_attr {
     uint32_t policy;
-    uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: strict priority */
+    uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: that holds of those
+                              whose rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict
+                              priority */
     uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait, up to INT32_MAX; 0:
                               1000 */
 } csk_gate_attr_t;
@@ -81,6 +86,7 @@ struct csk_gate {
     csk_gate_waiter_t *oldest;
     csk_gate_waiter_t *pending;
     uint32_t oldest_bypassed;
+    uint32_t bounded; /* how many wait that are under a limit */
     uint32_t waiting;
     uint32_t lost_grants;
     uint32_t depth;
@@ -195,8 +201,8 @@ typedef struct csk_gate_lanes {
     csk_gate_lane_t *lists[16]; /* by the highest bits of the key's hash */
 } csk_gate_lanes_t;
 
-/* Makes a free gate with the attributes of `attr`. NULL stands for FAST without a bypass limit. Returns 0, or EINVAL
- * for an unknown policy. */
+/* Makes a free gate with the attributes of `attr`. NULL stands for FAST without a limit of its own. Returns 0, or
+ * EINVAL for an unknown policy. */
 CSK_API int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr);
 /* Ends the use of a gate. Returns EBUSY while the gate is held or has waiters; it stays usable then. A closed gate that
  * its closing waiter holds can be destroyed. */
@@ -474,6 +480,6 @@ CSK_API uint32_t csk_gate_waiting(csk_gate_t *gate);
 
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_gate_t) == 80, "csk_gate_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_gate_t) == 88, "csk_gate_t is part of the ABI");
 
 #endif

@@ -59,8 +59,10 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
     if (summary & stops || summary == 0) return QUEUE_FIRST;
-    if ((summary & GATE_WAITERS) && (!csk_is_rank(rank) || csk_gate_biased_rank(rank) < summary >> GATE_RANK_SHIFT))
-        return QUEUE_FIRST;
+    if (summary & GATE_WAITERS) {
+        uint64_t next = summary >> GATE_RANK_SHIFT;
+        if (!csk_is_rank_or_unnamed(rank) || csk_gate_biased_rank(csk_rank_in_order(rank)) < next) return QUEUE_FIRST;
+    }
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
     /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
@@ -88,11 +90,11 @@ static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, 
 }
 
 static int try_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
-    if (!csk_is_rank(rank)) return EINVAL;
+    if (!csk_is_rank_or_unnamed(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
     csk_effects_t effects = { 0 };
-    csk_heap_node_t newcomer = { .rank = rank, .ticket = INT64_MAX };
+    csk_heap_node_t newcomer = { .rank = csk_rank_in_order(rank), .ticket = INT64_MAX };
     csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
@@ -166,14 +168,14 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
-    bool closed = gate->closed, aside = noted && csk_gate_steps_aside(gate, rank);
+    bool closed = gate->closed, aside = noted && csk_gate_steps_aside(gate, waiter.node.rank);
     bool entered = !closed && !aside && enter_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform_waiting(&effects);
     if (closed) return ESHUTDOWN;
-    if (entered) csk_counts_end(gate, CSK_OBJECT_GATE, rank, since_ns);
+    if (entered) csk_counts_end(gate, CSK_OBJECT_GATE, waiter.node.rank, since_ns);
     if (entered) return 0;
     if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
@@ -191,7 +193,7 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
     int64_t since_ns = 0;
     if (!noted && spin_to_enter(gate, rank, self, &since_ns) == ENTERED) {
-        csk_counts_end_of_look(gate, CSK_OBJECT_GATE, rank, since_ns);
+        csk_counts_end_of_look(gate, CSK_OBJECT_GATE, csk_rank_in_order(rank), since_ns);
         return 0;
     }
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
@@ -211,7 +213,7 @@ static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t r
 
 static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
                                                     uint64_t self) {
-    if (!csk_is_rank(rank)) return EINVAL;
+    if (!csk_is_rank_or_unnamed(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_is_ordered(gate)) return lock_ordered(gate, rank, deadline_ns, self);
     csk_ordering_misses(gate, CSK_OBJECT_GATE);

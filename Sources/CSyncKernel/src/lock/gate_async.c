@@ -152,8 +152,8 @@ typedef struct {
 
 static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
     csk_effects_t effects = { 0 };
-    csk_rank_t rank = request->rank;
     bool closing = request->closing;
+    csk_rank_t rank = closing ? request->rank : csk_rank_in_order(request->rank);
     csk_gate_lock_queue(gate);
     csk_gate_lane_t *lane = request->lane;
     bool busy = is_in_use(waiter) || (closing && csk_gate_conditions(gate) != NULL);
@@ -169,6 +169,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         waiter->lane = lane;
         waiter->adoptable = request->adoptable;
         waiter->node.rank = rank;
+        waiter->arrival.is_bounded = rank != request->rank; /* it was of CSK_PLACE_UNNAMED */
         waiter->node.ticket = csk_gate_ticket(gate, rank);
         uint32_t grace_us = gate->grace_and_place >> 1;
         waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;
@@ -182,7 +183,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
 
 int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
                                bool adoptable, csk_gate_function_t function, void *context) {
-    if (function == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
         if (error != 0) return error;
@@ -193,7 +194,7 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
 }
 
 static int queue_in_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
-    if (request->function == NULL || !csk_is_rank(request->rank)) return EINVAL;
+    if (request->function == NULL || !csk_is_rank_or_unnamed(request->rank)) return EINVAL;
     int error = csk_timer_prepare();
     if (error != 0) return error;
     csk_gate_prepare(gate);

@@ -278,7 +278,7 @@ static int wait_in_list(csk_gate_t *gate, csk_gate_predicate_t predicate, void *
 
 int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
                           int64_t deadline_ns) {
-    if (predicate == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (predicate == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
     if (predicate(context)) return 0;
     if (has_passed(deadline_ns)) return ETIMEDOUT;
@@ -290,7 +290,8 @@ int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void
 
 /* Whether a thread may come again without a change of the order that await.h promises. */
 static bool comes_again(const csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
-    return gate->policy != CSK_GATE_STRICT && rank <= csk_rank(0, CSK_PLACE_BACK) && deadline_ns == CSK_NEVER;
+    return gate->policy != CSK_GATE_STRICT && csk_rank_in_order(rank) <= csk_rank(0, CSK_PLACE_BACK) &&
+           deadline_ns == CSK_NEVER;
 }
 
 /* Called by the holder. Returns its ticket. */
@@ -318,7 +319,7 @@ static int come_again_or_wait(csk_gate_t *gate, csk_gate_predicate_t predicate, 
 
 int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
                               int64_t deadline_ns) {
-    if (predicate == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (predicate == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     int status = csk_gate_enter_fast(gate) ? 0
                  : csk_gate_is_mine(gate)  ? EDEADLK /* at whatever level */
                                            : csk_gate_lock_slow(gate, rank, deadline_ns);
@@ -333,13 +334,13 @@ int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, 
 
 int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank, csk_gate_predicate_t predicate,
                    void *predicate_context, csk_gate_condition_function_t function, void *context) {
-    if (predicate == NULL || function == NULL || !csk_is_rank(rank)) return EINVAL;
+    if (predicate == NULL || function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;
     csk_gate_prepare(gate);
     csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : csk_waiter_is_waiting(&condition->waiter) ? EBUSY : 0;
     if (status == 0) {
-        condition->waiter.node.rank = rank;
+        csk_waiter_give_rank(&condition->waiter, rank);
         condition->waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
         condition->context = context;
         begin(gate, condition, predicate, predicate_context, function);

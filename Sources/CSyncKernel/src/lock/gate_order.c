@@ -10,16 +10,18 @@ static bool may_be_granted(const csk_gate_waiter_t *waiter) {
 }
 
 /* Finds the oldest waiter that has been passed too often and that can be granted. Counts grow with age, so the walk
- * ends at the first waiter that has not been passed too often. The counts are sums of differences, and the sum is zero
- * behind the newest waiter, so the walk ends there at the latest. */
+ * ends at the first waiter that has not been passed too often; or at once, where the oldest is yet to go to the end.
+ * The counts are sums of differences, and the sum is zero behind the newest waiter, so the walk ends there at the
+ * latest. */
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed;
     csk_gate_waiter_t *waiter = csk_gate_oldest(gate);
-    for (; passed >= gate->bypass_limit; waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
+    if (waiter->arrival.is_bounded != CSK_ARRIVAL_BOUNDED) return NULL;
+    for (; passed >= csk_gate_limit(gate); waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
          * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
-        if (may_be_granted(waiter)) return waiter;
+        if (waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED && may_be_granted(waiter)) return waiter;
         passed -= waiter->arrival.passed;
     }
     return NULL;
@@ -33,18 +35,44 @@ static void set_oldest_arrival(csk_gate_t *gate, csk_arrival_t *oldest) {
     csk_gate_set_oldest(gate, csk_waiter_of_arrival(oldest));
 }
 
+/* Has some of the oldest go to the end that are under no limit, if others are. */
+static void trim(csk_gate_t *gate) {
+    if (CSK_LIKELY(gate->bounded == 0)) return;
+    csk_arrival_t *oldest = oldest_arrival(gate), *before = oldest;
+    for (int steps = CSK_ARRIVALS_STEPS; steps > 0 && oldest->is_bounded != CSK_ARRIVAL_BOUNDED; steps--) {
+        gate->oldest_bypassed -= oldest->passed;
+        oldest->passed = 0;
+        oldest->is_bounded = CSK_ARRIVAL_BEHIND;
+        oldest = oldest->newer;
+    }
+    if (oldest != before) set_oldest_arrival(gate, oldest);
+}
+
 void csk_gate_count_pass(csk_gate_t *gate) {
     csk_arrival_t *oldest = oldest_arrival(gate);
     if (oldest == NULL) return;
     oldest->older->passed++;
     gate->oldest_bypassed++;
+    trim(gate);
+}
+
+/* One that lost its grant and comes again is what it was: who is BEHIND was never under a limit. */
+static void set_limit(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    bool unnamed = waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
+    waiter->arrival.is_bounded = gate->bypass_limit == 0 ? unnamed : csk_gate_has_limit(gate);
+    gate->bounded += waiter->arrival.is_bounded;
 }
 
 void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+    set_limit(gate, waiter);
     set_oldest_arrival(gate, csk_arrivals_link(oldest_arrival(gate), &waiter->arrival));
+    trim(gate);
 }
 
 void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
     csk_arrival_t *oldest = oldest_arrival(gate);
-    set_oldest_arrival(gate, csk_arrivals_unlink(oldest, &gate->oldest_bypassed, &waiter->arrival, granted));
+    bool passes = granted && waiter->arrival.is_bounded != CSK_ARRIVAL_BEHIND;
+    set_oldest_arrival(gate, csk_arrivals_unlink(oldest, &gate->oldest_bypassed, &waiter->arrival, passes));
+    if (waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED) gate->bounded--;
+    trim(gate);
 }

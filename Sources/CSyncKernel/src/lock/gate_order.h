@@ -8,7 +8,12 @@
  *
  * Only the oldest waiter's count of passes is kept, as a sum in `oldest_bypassed`. Yet the count of each waiter is
  * exact. `bypassed` of a waiter is the difference between its count and that of the next newer one. So a grant to X
- * adds one pass for all waiters that are older than X by adding to X's older neighbour alone. */
+ * adds one pass for all waiters that are older than X by adding to X's older neighbour alone.
+ *
+ * Without a limit of the gate's own only some are under one: those whose rank nobody named. The others go from the
+ * front of the list to its end, some at each step, and say from then on that they are BEHIND: nobody who is under a
+ * limit is older, so a grant to such a one is no pass. So the oldest is under the limit, but for a moment after a long
+ * row of others. */
 #ifndef CSK_INTERNAL_GATE_ORDER_H
 #define CSK_INTERNAL_GATE_ORDER_H
 
@@ -22,10 +27,17 @@ static inline csk_gate_waiter_t *csk_gate_top(const csk_gate_t *gate) {
 }
 /* The waiter that the bypass limit makes next; NULL where none has been passed too often. */
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
-static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
-    return CSK_LIKELY(gate->bypass_limit == 0) ? NULL : csk_gate_find_overdue(gate);
+/* Whether the gate has a limit of its own, for all that wait. */
+static inline bool csk_gate_has_limit(const csk_gate_t *gate) {
+    return gate->bypass_limit != 0 && gate->bypass_limit != CSK_BYPASS_NEVER;
 }
-
+static inline uint32_t csk_gate_limit(const csk_gate_t *gate) {
+    return gate->bypass_limit != 0 ? gate->bypass_limit : (uint32_t)CSK_BYPASS_UNNAMED;
+}
+static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
+    bool may_be = gate->bounded != 0 && CSK_UNLIKELY(gate->oldest_bypassed >= csk_gate_limit(gate));
+    return may_be ? csk_gate_find_overdue(gate) : NULL;
+}
 /* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */
 typedef struct csk_gate_conditions csk_gate_conditions_t;
 /* NULL where nobody waits for a predicate. */

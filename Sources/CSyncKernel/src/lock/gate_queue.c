@@ -18,7 +18,7 @@ void csk_gate_tell_begin(const csk_gate_t *gate) { csk_current_ordering()->begin
 void csk_gate_decide_form(csk_gate_t *gate) {
     /* A bypass limit must hold against newcomers that looked at the queue long ago. Only the flags in one word can't be
      * stale. */
-    bool one_word = gate->policy != CSK_GATE_FAST || gate->bypass_limit != 0 || !csk_platform_has_membarrier();
+    bool one_word = gate->policy != CSK_GATE_FAST || csk_gate_has_limit(gate) || !csk_platform_has_membarrier();
     bool told = false;
     csk_gate_lock_queue(gate);
     if (csk_load(&gate->summary, CSK_RELAXED) == 0)
@@ -30,7 +30,7 @@ void csk_gate_decide_form(csk_gate_t *gate) {
 void csk_gate_begin_in_child(csk_gate_t *gate) {
     gate->waiters.root = NULL;
     gate->oldest = NULL;
-    gate->oldest_bypassed = gate->waiting = 0;
+    gate->oldest_bypassed = gate->bounded = gate->waiting = 0;
     csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
     gate->hand_over = 0;
     if (csk_gate_pending(gate) != NULL && csk_gate_holder(gate) == CSK_GATE_NOBODY) csk_gate_transfer(gate, 0);
@@ -157,8 +157,8 @@ void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_
 static enum csk_gate_call publish(csk_gate_t *gate, csk_gate_waiter_t **next) {
     *next = csk_gate_next(gate);
     uint64_t flags = csk_gate_flags(gate, *next), rank = 0;
-    /* Under a bypass limit each pass is counted, which takes the queue lock. */
-    if (*next != NULL) rank = gate->bypass_limit != 0 ? GATE_RANK_MAX : csk_gate_biased_rank((*next)->node.rank);
+    /* Under a limit of the gate's own each pass is counted, which takes the queue lock. */
+    if (*next != NULL) rank = csk_gate_has_limit(gate) ? GATE_RANK_MAX : csk_gate_biased_rank((*next)->node.rank);
     csk_gate_write_words(gate, flags | (csk_gate_conditions(gate) != NULL ? GATE_CONDITIONS : 0), rank);
     return csk_gate_call_for(flags, 0);
 }

@@ -116,7 +116,7 @@ static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
 /* Whether a wait may ask for that. */
 static inline bool csk_sem_is_request(const csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
-    return csk_is_rank(csk_rank_in_order(rank)) && permits != 0 && permits <= csk_sem_most(sem);
+    return csk_is_rank_or_unnamed(rank) && permits != 0 && permits <= csk_sem_most(sem);
 }
 
 /* Called under the queue lock, which was the parent's. */

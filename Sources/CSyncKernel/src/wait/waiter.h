@@ -59,6 +59,10 @@ static inline bool csk_is_rank(csk_rank_t rank) {
     return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT) &&
            (rank & 3) <= CSK_PLACE_FRONT;
 }
+/* The same where a rank of CSK_PLACE_UNNAMED may be given. */
+static inline bool csk_is_rank_or_unnamed(csk_rank_t rank) {
+    return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_UNNAMED);
+}
 /* Called under the queue lock. The ticket of a waiter that arrives now. Those that go to the front of their class count
  * down. */
 static inline int64_t csk_waiter_ticket(int64_t *next, csk_rank_t rank) {
@@ -66,9 +70,15 @@ static inline int64_t csk_waiter_ticket(int64_t *next, csk_rank_t rank) {
     return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
 }
 
+/* The rank by which the waiter is ordered, and whether somebody named it: at a gate or a semaphore. */
+static inline void csk_waiter_give_rank(csk_gate_waiter_t *waiter, csk_rank_t rank) {
+    waiter->node.rank = csk_rank_in_order(rank);
+    waiter->arrival.is_bounded = csk_rank_is_unnamed(rank);
+}
+
 /* Makes the waiter of a thread. It is filled field by field: clearing the timers would cost more than all else. */
 static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t rank, uint64_t thread) {
-    waiter->node.rank = rank;
+    csk_waiter_give_rank(waiter, rank);
     waiter->function = NULL;
     waiter->thread = thread;
     waiter->word = WORD_WAITING;
