@@ -57,43 +57,48 @@ struct BypassLimitTests {
                 waiting: { pool.waitingCount },
                 hold: { entered, leave in try await pool.withResource { _ in await stay(entered, leave) } })
         case .mutex:
-            let mutex = patientMutex(limit)
-            return Place(
-                wait: { priority, served in try await mutex.suspending.withLock(priority: priority) { _ in served() } },
-                waiting: { mutex.waitingCount }, hold: { entered, leave in await hold(mutex, entered, leave) })
+            return mutex(limit) { mutex, priority, served in
+                try await mutex.suspending.withLock(priority: priority) { _ in served() }
+            }
         case .mutexOfThreads:
-            let mutex = patientMutex(limit)
-            return Place(
-                wait: { priority, served in
-                    // Those that name none are threads.
-                    guard priority == nil else {
-                        return try await mutex.suspending.withLock(priority: priority) { _ in served() }
-                    }
-                    await onAThread { mutex.withLock { _ in served() } }
-                },
-                waiting: { mutex.waitingCount }, hold: { entered, leave in await hold(mutex, entered, leave) })
-        case .value:
-            let value = QueueSafeValue(value: 0, graceMicroseconds: 2_000_000_000, bypassLimit: limit)
-            return Place(
-                wait: { priority, served in
-                    let commands = priority.map { value.suspending.priority($0) } ?? value.suspending
-                    await commands.set { _ in served() }
-                },
-                waiting: { value.waitingCount },
-                hold: { entered, leave in
-                    await onAThread { value.wait.lowestPriority.set { _ in stayBlocked(entered, leave) } }
-                })
+            return mutex(limit) { mutex, priority, served in
+                // Those that name none are threads.
+                guard priority == nil else {
+                    return try await mutex.suspending.withLock(priority: priority) { _ in served() }
+                }
+                await onAThread { mutex.withLock { _ in served() } }
+            }
+        case .value: return value(limit)
         }
     }
 
-    /// Whose queues and executors are not passed over on a busy machine.
-    private static func patientMutex(_ limit: UInt32?) -> PriorityMutex<Int> {
-        PriorityMutex(0, graceMicroseconds: 2_000_000_000, bypassLimit: limit)
+    private static func mutex(
+        _ limit: UInt32?,
+        _ wait:
+            @escaping @Sendable (PriorityMutex<Int>, CommandPriority?, @escaping @Sendable () -> Void) async throws
+            -> Void
+    ) -> Place {
+        let mutex = PriorityMutex(0, graceMicroseconds: grace, bypassLimit: limit)
+        return Place(
+            wait: { try await wait(mutex, $0, $1) }, waiting: { mutex.waitingCount },
+            hold: { entered, leave in await onAThread { mutex.withLock { _ in stayBlocked(entered, leave) } } })
     }
 
-    private static func hold(_ mutex: PriorityMutex<Int>, _ entered: Flag, _ leave: Door) async {
-        await onAThread { mutex.withLock { _ in stayBlocked(entered, leave) } }
+    private static func value(_ limit: UInt32?) -> Place {
+        let value = QueueSafeValue(value: 0, graceMicroseconds: grace, bypassLimit: limit)
+        return Place(
+            wait: { priority, served in
+                let commands = priority.map { value.suspending.priority($0) } ?? value.suspending
+                await commands.set { _ in served() }
+            },
+            waiting: { value.waitingCount },
+            hold: { entered, leave in
+                await onAThread { value.wait.lowestPriority.set { _ in stayBlocked(entered, leave) } }
+            })
     }
+
+    /// So that no queue or executor is passed over on a busy machine.
+    private static let grace: UInt32 = 2_000_000_000
 
     /// The section of a thread, for as long as the door is closed.
     private static func stayBlocked(_ entered: Flag, _ leave: Door) {
