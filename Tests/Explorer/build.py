@@ -16,7 +16,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "arrivals", "heap", "
             "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async", "rwlock_watch",
             "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note", "sem_holder",
             "workqueue",
-            "workqueue_order", "workqueue_refuse", "workqueue_told",
+            "workqueue_bypass", "workqueue_order", "workqueue_refuse", "workqueue_told",
             "workqueue_wait", "delayed", "snapshot", "marks", "inspect",
             "inspect_objects", "inspect_pool", "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's

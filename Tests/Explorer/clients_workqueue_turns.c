@@ -320,13 +320,16 @@ static void calls_behind_or_is_refused(void) { EXPECT_EQUAL(call_behind(CSK_NEVE
 CLIENT(workqueue_line_shut_down, .setup = make_narrow,
        .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused }, .check = all_told)
 
+static int enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
+    return csk_workqueue_enqueue_beyond(queue, work, rank, 0, function);
+}
+
 /* What can't be refused comes again and again, until somebody got the room that it leaves. */
 static void comes_again(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, 0);
     if (shared->asks[0].told) return;
     bool stays = ((job_t *)work)->stays;
-    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : csk_workqueue_enqueue_beyond)(shared->queue, work, own_rank(),
-                                                                                       comes_again),
+    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : enqueue_beyond)(shared->queue, work, own_rank(), comes_again),
                  0);
 }
 static void asks_beside_what_comes_again(void) {

@@ -39,6 +39,7 @@ SPIN_PARK = "src/wait/spin_park.h"
 WQ, WQ_LIFE, WQ_REFUSE = "src/queue/workqueue.c", "src/queue/workqueue_life.c", "src/queue/workqueue_refuse.c"
 WQ_WORKER, WQ_WORD = "src/queue/workqueue_worker.c", "src/queue/workqueue.h"
 WQ_ORDER, WQ_WAIT, DELAYED = "src/queue/workqueue_order.c", "src/queue/workqueue_wait.c", "src/queue/delayed.c"
+WQ_BYPASS = "src/queue/workqueue_bypass.c"
 BLOCK, INSPECT_POOL = "src/thread/block.c", "src/inspect/inspect_pool.c"
 TLS, THREAD_EXIT, NAME = "src/thread/tls.c", "src/thread/thread_exit.c", "src/thread/name.c"
 SLOTS, COUNTING, METRICS = "src/base/slots.c", "src/base/counting.h", "src/base/metrics.c"
@@ -402,8 +403,8 @@ MUTANTS = [
      "next != NULL && lane->function != NULL"),
     ("a lane that has become another's goes on", LANE, "== lane && lane->key == key && lane->function != NULL",
      "== lane && lane->function != NULL"),
-    ("who shows for its lane is not published", ASYNC, "lane == NULL || lane->front == waiter, first",
-     "lane == NULL, first"),
+    ("who shows for its lane is not published", ASYNC, "lane == NULL || lane->front == waiter ||",
+     "lane == NULL ||"),
     ("a newcomer stands behind one that it comes before", LANE, "    if (in_heap && comes_before(before, newest))",
      "    if (in_heap)"),
     ("a newcomer stands behind one that shows", LANE, " && before != lane->front &&", " &&"),
@@ -456,8 +457,8 @@ MUTANTS = [
     ("an earlier grant's clock ends with the next", ASYNC, "    csk_gate_start_grace(gate);\n    return false;",
      "    return false;"),
     # The walk over those that were passed too often.
-    ("the limit chooses who cannot be granted", ORDER, "== CSK_ARRIVAL_BOUNDED && may_be_granted(waiter))",
-     "== CSK_ARRIVAL_BOUNDED)"),
+    ("the limit chooses who cannot be granted", ORDER, "        if (bounded && may_be_granted(waiter))",
+     "        if (bounded)"),
     ("the limit chooses out of a granted lane", ORDER, "    return !lane->granted && (lane->front == waiter ||",
      "    return (lane->front == waiter ||"),
     ("the limit looks at the oldest only", ORDER, "        passed -= waiter->arrival.passed;\n",
@@ -1105,6 +1106,25 @@ MUTANTS = [
      "    bool listed = is_no_longer_suspended(queue);\n"),
     ("a released queue stays suspended", WQ_LIFE,
      "    queue->suspended &= SUSPENDED_EMPTIED; /* a shutdown goes on to take out works */\n", ""),
+    # Work queues: who was overtaken too often.
+    ("a work that was overtaken too often waits on", WQ_BYPASS,
+     "    if (queue->oldest_passed < limit) return next;\n", "    if (limit != 0) return next;\n"),
+    ("who is overdue goes before what is older", WQ_BYPASS, "    return is_older(next, overdue) ? next : overdue;",
+     "    return overdue;"),
+    ("what begins overtakes nobody", WQ_ORDER, "        csk_work_note_passes(queue, work);\n", ""),
+    ("what came before counts as a pass", WQ_BYPASS,
+     "    if (!is_older(work_of(queue->oldest), work)) return;\n",
+     "    if (work == work_of(queue->oldest)) return;\n"),
+    ("what begins overtakes the newest too", WQ_BYPASS, "steps < CSK_ARRIVALS_STEPS && !is_older",
+     "steps < 1 && !is_older"),
+    ("a caller takes its turn before who is overdue", WQ_ORDER,
+     "    if (is_limited(queue)) next = csk_work_next_by_limit(queue, next);\n", ""),
+    ("what is taken out stays among those that are counted", WQ_ORDER,
+     "    if (goes && (work->kind & WORK_COUNTED)) csk_work_leave(queue, work);\n", ""),
+    ("a shutdown forgets how often what stays was overtaken", WQ_ORDER, "        take_out(queue, work, !stays);\n",
+     "        take_out(queue, work, true);\n"),
+    ("the child counts those that waited in the parent", WQ, "    queue->oldest = NULL;\n", ""),
+    ("the child counts the passes of the parent", WQ, "    queue->oldest_passed = 0;\n", ""),
     # A shutdown that takes works out in pieces.
     ("a shutdown takes out all works at once", WQ_ORDER, "taken < CSK_WORK_PIECE && (work = first",
      "(work = first"),
@@ -1256,8 +1276,7 @@ MUTANTS = [
      "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_BEYOND) == 0;"),
     ("work that waited for its time takes room", "src/queue/workqueue.h",
      "return (work->kind & (WORK_STAYS | WORK_BEYOND)) == 0;", "return (work->kind & WORK_STAYS) == 0;"),
-    ("what took no room leaves some", WQ_ORDER, "    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;\n",
-     ""),
+    ("what took no room leaves some", WQ_ORDER, "    if (!csk_work_takes_room(work)) queue->beyond--;\n", ""),
     ("a caller in the line is told by more than its turn", WQ_WAIT,
      "    return room->work->kind & WORK_SYNC ? NULL : room;", "    return room;"),
     ("a caller in the line waits beyond its deadline", WQ_WAIT,
@@ -1285,9 +1304,9 @@ MUTANTS = [
      "    if (csk_works_are_told())"),
     # Delayed work.
     ("the timer's thread does not pin the queue", DELAYED,
-     "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, &delayed->work, delayed->rank);\n"
+     "    csk_workqueue_pin(queue);\n    int error = queue_work(queue, delayed);\n"
      "    if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);\n",
-     "    int error = queue_work(queue, &delayed->work, delayed->rank);\n"
+     "    int error = queue_work(queue, delayed);\n"
      "    if (error != 0) run(&delayed->work, error);\n"),
     ("cancelling delayed work leaves the timer", DELAYED,
      "    if (look(delayed) == STOPPED) return ENOENT;\n    csk_timer_cancel(&delayed->timer);\n",

@@ -14,7 +14,7 @@ enum { DEEPEST = 10 };
 
 static csk_workqueue_t queues_in_place[QUEUES] __attribute__((aligned(64)));
 static csk_workqueue_t *queues[QUEUES];
-static csk_work_t works[WORKS];
+static csk_counted_work_t works[WORKS];
 static csk_delayed_t delayed_works[DELAYED];
 static csk_workqueue_wait_t waits[WAITS];
 static int repeats[WORKS];
@@ -39,7 +39,7 @@ static void enqueue_again(int work);
 static int entry_of(const csk_work_t *work) {
     for (int index = 0; index < DELAYED; index++)
         if (work == &delayed_works[index].work) return FIRST_DELAYED + index;
-    return (int)(work - works);
+    return (int)((const csk_counted_work_t *)work - works);
 }
 
 static void on_work(csk_work_t *work, int status) {
@@ -109,29 +109,45 @@ static int64_t any_deadline(void) {
     return when == 0 ? INT64_MIN : fuzz_deadline(fuzz_tick() - when, 0);
 }
 
+/* The same where nobody has named the priority; for some. */
+static csk_rank_t any_name(csk_rank_t rank, int index) {
+    return index % 2 == 1 && (rank & 3) == CSK_PLACE_BACK ? rank + (CSK_PLACE_UNNAMED - CSK_PLACE_BACK) : rank;
+}
+
 enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS, BARRIER_ALWAYS };
 
 static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns,
                         csk_work_function_t function) {
+    csk_work_t *plain = &works[work].work;
     switch (how) {
-    case RANKED: return csk_workqueue_enqueue_ranked(queues[queue], &works[work], rank, function);
-    case UNTIL: return csk_workqueue_enqueue_until(queues[queue], &works[work], rank, deadline_ns, function);
-    case BARRIER: return csk_workqueue_enqueue_barrier(queues[queue], &works[work], function);
-    case ALWAYS: return csk_workqueue_enqueue_always(queues[queue], &works[work], rank, function);
-    case BARRIER_ALWAYS: return csk_workqueue_enqueue_barrier_always(queues[queue], &works[work], function);
-    default: return csk_workqueue_enqueue(queues[queue], &works[work], function);
+    case RANKED: return csk_workqueue_enqueue_ranked(queues[queue], plain, rank, function);
+    case UNTIL: return csk_workqueue_enqueue_until(queues[queue], plain, rank, deadline_ns, function);
+    case BARRIER: return csk_workqueue_enqueue_barrier(queues[queue], plain, function);
+    case ALWAYS: return csk_workqueue_enqueue_always(queues[queue], plain, rank, function);
+    case BARRIER_ALWAYS: return csk_workqueue_enqueue_barrier_always(queues[queue], plain, function);
+    default: return csk_workqueue_enqueue(queues[queue], plain, function);
     }
 }
+
+static int enqueue_counted(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns,
+                           csk_work_function_t function) {
+    if (how == ALWAYS) return csk_workqueue_enqueue_counted_always(queues[queue], &works[work], rank, function);
+    return csk_workqueue_enqueue_counted(queues[queue], &works[work], rank, deadline_ns, function);
+}
+/* Every other work is counted, where there is a function for that. */
+static bool is_counted(int work, int how) { return work % 2 == 1 && (how == RANKED || how == UNTIL || how == ALWAYS); }
 
 static void enqueue_how(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns) {
     static const char *const names[] = { "", "_ranked", "_until", "_barrier", "_always", "_barrier_always" };
     bool barrier = how == BARRIER || how == BARRIER_ALWAYS, always = how == ALWAYS || how == BARRIER_ALWAYS;
     if (how == PLAIN || barrier) rank = model_rank(queue);
-    bool may_wait = how == UNTIL ? fuzz_actor() != ACTOR_TIMER : model_may_block();
+    bool may_wait = how == UNTIL ? fuzz_actor() != ACTOR_TIMER : model_may_block(), counted = is_counted(work, how);
+    if (counted) rank = any_name(rank, work / 2);
+    model_has_place(work, counted);
     NOTE("csk_workqueue_enqueue%s(%d, %d), rank %+" PRId64, names[how], queue, work, rank - model_rank(queue));
     int expected = model_enqueue(work, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND, may_wait);
     if (expected == MODEL_WAITS && !may_wait) return;
-    int status = enqueue_real(work, queue, how, rank, deadline_ns, on_work);
+    int status = (counted ? enqueue_counted : enqueue_real)(work, queue, how, rank, deadline_ns, on_work);
     if (expected == MODEL_WAITS) expected = model_room_ended(status, how == UNTIL ? deadline_ns : CSK_NEVER);
     fuzz_expect_status("csk_workqueue_enqueue", status, expected);
 }
@@ -140,7 +156,7 @@ static void enqueue(int queue) {
     int work = fuzz_below(WORKS), how = fuzz_byte();
     if (how == 255) {
         fuzz_expect_status("csk_workqueue_enqueue, no function",
-                           csk_workqueue_enqueue(queues[queue], &works[work], NULL), EINVAL);
+                           csk_workqueue_enqueue(queues[queue], &works[work].work, NULL), EINVAL);
         return;
     }
     if (!model_is_idle(work)) return;
@@ -165,8 +181,15 @@ static void enqueue_when_room(int queue) {
     repeats[work] = 0;
     NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait,
          rank - model_rank(queue), barrier ? ", barrier" : "");
-    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier);
-    int status = csk_workqueue_enqueue_when_room(queues[queue], &works[work], rank, barrier, on_work, &waits[wait],
+    bool counted = work % 2 == 1 && !barrier;
+    if (counted) rank = any_name(rank, work / 2);
+    model_has_place(work, counted);
+    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier), status;
+    if (counted)
+        status = csk_workqueue_enqueue_counted_when_room(queues[queue], &works[work], rank, on_work, &waits[wait],
+                                                         on_wait, &repeats[wait]);
+    else
+        status = csk_workqueue_enqueue_when_room(queues[queue], &works[work].work, rank, barrier, on_work, &waits[wait],
                                                  on_wait, &repeats[wait]);
     fuzz_expect_status("csk_workqueue_enqueue_when_room", status, expected);
 }
@@ -176,7 +199,7 @@ static void cancel(int work) {
     if (!model_exists(queue)) return;
     NOTE("csk_workqueue_cancel(%d, %d)", queue, work);
     int expected = model_cancel(work, queue);
-    fuzz_expect_status("csk_workqueue_cancel", csk_workqueue_cancel(queues[queue], &works[work]), expected);
+    fuzz_expect_status("csk_workqueue_cancel", csk_workqueue_cancel(queues[queue], &works[work].work), expected);
 }
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
@@ -189,6 +212,7 @@ static void sync(int queue) {
     csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
     int64_t deadline_ns = any_deadline();
     while (entry < ENTRIES && !model_is_idle(entry)) entry++;
+    rank = any_name(rank, entry);
     if (entry == ENTRIES || depths[fuzz_actor()] == DEEPEST) return;
     bool at_once = model_sync_is_at_once(queue, rank, barrier, always);
     if (at_once && how == 3) deadline_ns = CSK_NEVER;
@@ -247,7 +271,7 @@ static void start_delayed(int queue) {
     int index = fuzz_below(DELAYED), how = fuzz_byte();
     int64_t period_ns = periods[how % 8], deadline_ns = any_start(index, period_ns);
     bool ranked = how / 8 % 2 == 1;
-    csk_rank_t rank = ranked ? any_rank(queue) : model_rank(queue);
+    csk_rank_t rank = ranked ? any_name(any_rank(queue), index) : model_rank(queue);
     NOTE("csk_delayed_start(%d, %d), %" PRId64 " ns, every %" PRId64 " ns", queue, FIRST_DELAYED + index, deadline_ns,
          period_ns);
     int expected = model_delayed_start(index, queue, rank, deadline_ns, period_ns);
@@ -268,19 +292,21 @@ static void cancel_delayed(int index) {
 
 static void make(int queue) {
     static const int32_t priorities[] = { 0, 1, -1, 1024, -1024, INT32_MAX, INT32_MIN, 0 };
+    static const uint32_t limits[] = { 0, 1, 2, CSK_BYPASS_NEVER, 3, 0 };
     int shape = fuzz_byte(), bound = fuzz_byte();
     bool on_heap = bound / 12 % 4 == 3;
     csk_workqueue_attr_t attr = { .width = (uint32_t)shape % 4,
                                   .priority = priorities[shape / 4 % 8],
                                   .when_full = bound % 3,
-                                  .capacity = (uint32_t)bound / 3 % 4 };
+                                  .capacity = (uint32_t)bound / 3 % 4,
+                                  .bypass_limit = limits[bound / 48] };
     csk_workqueue_attr_t wide = { .width = CSK_WORKQUEUE_WIDTH_MAX + 1 },
                          odd = { .when_full = CSK_WORKQUEUE_DROP_OLDEST + 1, .capacity = 1 };
     if (shape >= 224) attr = (csk_workqueue_attr_t){ 0 };
     queues[queue] = &queues_in_place[queue];
     memset(queues[queue], 0x5A, sizeof *queues[queue]);
-    NOTE("queue %d: width %u, capacity %u, when full %d, priority %d%s", queue, attr.width, attr.capacity,
-         attr.when_full, attr.priority, on_heap ? ", on the heap" : "");
+    NOTE("queue %d: width %u, capacity %u, when full %d, priority %d, bypass limit %u%s", queue, attr.width,
+         attr.capacity, attr.when_full, attr.priority, attr.bypass_limit, on_heap ? ", on the heap" : "");
     fuzz_expect_status("csk_workqueue_init, too wide", csk_workqueue_init(queues[queue], &wide), EINVAL);
     fuzz_expect_status("csk_workqueue_create, unknown when full", csk_workqueue_create(&queues[queue], &odd), EINVAL);
     int expected = attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && attr.capacity == 0 ? EINVAL : 0;
@@ -290,7 +316,7 @@ static void make(int queue) {
         attr = (csk_workqueue_attr_t){ 0 };
         on_heap = false;
     }
-    if (!on_heap && attr.width + attr.capacity == 0 && attr.priority == 0) {
+    if (!on_heap && (attr.width | attr.capacity | attr.bypass_limit) == 0 && attr.priority == 0) {
         attr.when_full = 0;
         memset(queues[queue], 0, sizeof *queues[queue]);
     }

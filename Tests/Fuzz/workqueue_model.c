@@ -6,6 +6,7 @@ delayed_t delayed_works[DELAYED];
 wait_t waits[WAITS];
 frames_t stacks[ACTORS];
 bool for_timer_thread;
+bool have_place[WORKS];
 
 void model_begin(void) {
     memset(queues, 0, sizeof queues);
@@ -92,6 +93,23 @@ static int first_barrier(int queue) {
     return first;
 }
 
+/* Nobody is overtaken more often. */
+static uint32_t limit_of(int queue) {
+    uint32_t limit = queues[queue].attr.bypass_limit;
+    return limit != 0 ? limit : (uint32_t)CSK_BYPASS_UNNAMED;
+}
+
+/* `next`, which comes first in order, or the oldest that is counted, where that was overtaken too often. */
+static int next_by_limit(int queue, int next) {
+    int oldest = -1;
+    for (int entry = 0; entry < ENTRIES; entry++) {
+        if (!waits_in(entry, queue) || !entries[entry].counted) continue;
+        if (oldest < 0 || entries[entry].arrival < entries[oldest].arrival) oldest = entry;
+    }
+    bool overdue = oldest >= 0 && entries[oldest].passed >= limit_of(queue);
+    return overdue && entries[oldest].arrival < entries[next].arrival ? oldest : next;
+}
+
 /* Of those before the first barrier; then that. -1: nothing waits. */
 int next_of(int queue) {
     int barrier = first_barrier(queue), next = -1;
@@ -99,7 +117,7 @@ int next_of(int queue) {
         if (!waits_in(entry, queue) || (barrier >= 0 && entries[entry].arrival >= entries[barrier].arrival)) continue;
         if (next < 0 || before(&entries[entry], &entries[next])) next = entry;
     }
-    return next >= 0 ? next : barrier;
+    return next >= 0 ? next_by_limit(queue, next) : barrier;
 }
 
 bool may_begin(int queue) {
@@ -189,9 +207,27 @@ void end_life(int queue, int64_t arrival) {
     }
 }
 
+void model_has_place(int work, bool has_place) { have_place[work] = has_place; }
+
+static bool has_place(int entry) { return entry >= WORKS || have_place[entry]; }
+csk_rank_t rank_in_order(int entry, csk_rank_t rank) { return has_place(entry) ? csk_rank_in_order(rank) : rank; }
+
+static bool is_counted(int entry, int queue, csk_rank_t rank) {
+    uint32_t limit = queues[queue].attr.bypass_limit;
+    if (!has_place(entry)) return false;
+    return limit == 0 ? (rank & 3) == CSK_PLACE_UNNAMED : limit != CSK_BYPASS_NEVER;
+}
+
 void accept(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     int64_t arrival = ++queues[queue].arrivals;
-    entries[entry] = (entry_t){ WAITING, queue, rank, arrival, barrier, how == ALWAYS_IN, how != BY_THE_BOUND, 0, 0 };
+    entries[entry] = (entry_t){ .state = WAITING,
+                                .queue = queue,
+                                .rank = rank_in_order(entry, rank),
+                                .arrival = arrival,
+                                .barrier = barrier,
+                                .stays = how == ALWAYS_IN,
+                                .roomless = how != BY_THE_BOUND,
+                                .counted = !barrier && is_counted(entry, queue, rank) };
     begin_life(queue, arrival);
 }
 
@@ -222,6 +258,8 @@ static void give_room(int queue) {
 void take(int queue, int entry) {
     queue_t *it = &queues[queue];
     entries[entry].state = is_sync(entry) ? GRANTED : TAKEN;
+    for (int other = 0; other < ENTRIES; other++)
+        if (waits_in(other, queue) && entries[other].arrival < entries[entry].arrival) entries[other].passed++;
     it->running++;
     it->exclusive |= entries[entry].barrier;
     give_room(queue);

@@ -48,6 +48,8 @@ void model_retain(int queue);
 bool model_may_unretain(int queue);
 void model_unretain(int queue);
 
+/* How a work is queued next: with a place by which the bypass limit counts it. */
+void model_has_place(int work, bool has_place);
 /* Each before the call; where it may wait, what it gave is known after it. `waits`: it may. */
 int model_enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how, bool waits);
 int model_room_ended(int status, int64_t deadline_ns);

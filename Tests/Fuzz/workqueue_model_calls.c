@@ -94,7 +94,8 @@ void model_shutdown(int queue, bool cancel) {
 /* MODEL_WAITS: it has to wait for room. */
 static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how) {
     const queue_t *it = &queues[queue];
-    if (it->attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
+    if (it->attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank_in_order(entry, rank) != model_rank(queue))
+        return EINVAL;
     if (it->shut && how != ALWAYS_IN) return ESHUTDOWN;
     bool full = is_full(queue) && how == BY_THE_BOUND;
     if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
@@ -192,7 +193,8 @@ bool model_sync_is_at_once(int queue, csk_rank_t rank, bool barrier, bool always
 }
 
 int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, bool always, int64_t deadline_ns) {
-    if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)) return EINVAL;
+    if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank_in_order(entry, rank) != model_rank(queue))
+        return EINVAL;
     if (model_is_current(queue)) return EDEADLK;
     if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EAGAIN;
     bool in_line = stands_in_line(queue, always);
@@ -293,7 +295,8 @@ void time_has_come(int index) {
 
 int model_delayed_start(int index, int queue, csk_rank_t rank, int64_t deadline_ns, int64_t period_ns) {
     delayed_t *it = &delayed_works[index];
-    if (period_ns < 0 || (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != model_rank(queue)))
+    if (period_ns < 0 ||
+        (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && csk_rank_in_order(rank) != model_rank(queue)))
         return EINVAL;
     if (it->state != STOPPED) return EBUSY;
     bool now = deadline_ns <= 0 && period_ns == 0;

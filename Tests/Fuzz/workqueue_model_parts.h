@@ -25,6 +25,8 @@ typedef struct {
     int64_t arrival;
     bool barrier, stays, roomless; /* roomless: takes no room */
     int due_status, due_actor;
+    bool counted; /* under the bypass limit; so often it was overtaken */
+    uint32_t passed;
 } entry_t;
 
 typedef struct {
@@ -83,7 +85,8 @@ extern entry_t entries[ENTRIES];
 extern delayed_t delayed_works[DELAYED];
 extern wait_t waits[WAITS];
 extern frames_t stacks[ACTORS];
-extern bool for_timer_thread; /* the model catches up with it */
+extern bool for_timer_thread;  /* the model catches up with it */
+extern bool have_place[WORKS]; /* by which the bypass limit counts them */
 
 /* ---- workqueue_model.c ---- */
 
@@ -98,6 +101,7 @@ bool is_delayed(int entry);
 delayed_t *delayed_of(int entry);
 uint32_t width_of(int queue);
 bool waits_in(int entry, int queue);
+csk_rank_t rank_in_order(int entry, csk_rank_t rank); /* where nobody named it */
 bool before(const entry_t *a, const entry_t *b);
 int next_of(int queue);
 bool may_begin(int queue);

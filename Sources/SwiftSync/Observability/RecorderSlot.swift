@@ -2,13 +2,20 @@ import Synchronization
 
 /// The recorder of a queue, if it has one. It may be set at any time. A queue without a recorder pays for one load.
 final class RecorderSlot: Sendable {
+    /// Whether work goes another way than the short one.
     private let isFilled: Atomic<Bool>
     private let content: PriorityMutex<EventRecorder?>
+    private let staysFilled: Bool
 
-    init(_ recorder: EventRecorder?) {
-        isFilled = Atomic(recorder != nil)
+    /// - Parameter staysFilled: work goes the other way without a recorder too.
+    init(_ recorder: EventRecorder?, staysFilled: Bool = false) {
+        isFilled = Atomic(recorder != nil || staysFilled)
         content = PriorityMutex(recorder)
+        self.staysFilled = staysFilled
     }
+
+    @inline(__always)
+    var isEmpty: Bool { !isFilled.load(ordering: .relaxed) }
 
     @inline(__always)
     var recorder: EventRecorder? {
@@ -16,7 +23,7 @@ final class RecorderSlot: Sendable {
         set {
             // The former recorder may be released here, which must not happen inside the lock.
             let former = content.withLock { content in
-                isFilled.store(newValue != nil, ordering: .relaxed)
+                isFilled.store(newValue != nil || staysFilled, ordering: .relaxed)
                 defer { content = newValue }
                 return content
             }

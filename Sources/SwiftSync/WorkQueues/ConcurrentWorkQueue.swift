@@ -23,37 +23,43 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - width: the largest number of closures that run at once, 1 to 4096.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
+    ///   - bypassLimit: work that waits and was overtaken by this many later arrivals goes next. 0 means strict
+    ///     priority. Nil means strict priority for what names a priority and for what is queued without a wait, and 64
+    ///     for `run` and `sync` without one: at the queue's own priority, or that of `withPriority`, they don't wait
+    ///     for ever behind a stream of others. A barrier keeps the place of its arrival. The order of `dropOldest` is
+    ///     that of arrival anyway.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
     ///   - fileID: where the queue is made, which is its ``WorkQueueBase/name`` where it has no other.
     ///   - line: the line there.
     public convenience init(
-        name: String? = nil, width: Int = 64, priority: CommandPriority = .normal, recorder: EventRecorder? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, width: Int = 64, priority: CommandPriority = .normal, bypassLimit: UInt32? = nil,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        self.init(label: CreationPlace.label(name, fileID, line), width: width, priority: priority, recorder: recorder)
+        self.init(
+            CreationPlace.label(name, fileID, line), width, priority, bypassLimit: bypassLimit, recorder: recorder)
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks. A nil `name` stands
     /// for the place where the queue is made. The rest is as in the form with a `label`.
     public convenience init(
         name: String? = nil, width: Int = 64, priority: CommandPriority = .normal, capacity: Int?,
-        whenFull: OverflowPolicy,
-        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
+        whenFull: OverflowPolicy, bypassLimit: UInt32? = nil, recorder: EventRecorder? = nil,
+        fileID: StaticString = #fileID, line: UInt = #line
     ) {
         self.init(
-            label: CreationPlace.label(name, fileID, line), width: width, priority: priority, capacity: capacity,
-            whenFull: whenFull, recorder: recorder)
+            CreationPlace.label(name, fileID, line), width, priority, capacity, whenFull, bypassLimit: bypassLimit,
+            recorder: recorder)
     }
 
     /// Makes an empty queue whose priority comes from a quality of service, as the form with a `label` does. Never
     /// blocks. A nil `name` stands for the place where the queue is made.
     public convenience init(
-        name: String? = nil, width: Int = 64, qos: DispatchQoS.QoSClass, recorder: EventRecorder? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, width: Int = 64, qos: DispatchQoS.QoSClass, bypassLimit: UInt32? = nil,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
         self.init(
-            label: CreationPlace.label(name, fileID, line), width: width, priority: CommandPriority(qos),
+            CreationPlace.label(name, fileID, line), width, CommandPriority(qos), bypassLimit: bypassLimit,
             recorder: recorder)
     }
 
@@ -66,11 +72,21 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
-    public init(label: String, width: Int = 64, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
+    public convenience init(
+        label: String, width: Int = 64, priority: CommandPriority = .normal, recorder: EventRecorder? = nil
+    ) {
+        self.init(label, width, priority, bypassLimit: nil, recorder: recorder)
+    }
+
+    private init(
+        _ label: String, _ width: Int, _ priority: CommandPriority, _ capacity: Int? = nil,
+        _ whenFull: OverflowPolicy = .wait, bypassLimit: UInt32?, recorder: EventRecorder?
+    ) {
         self.width = Self.checked(width, label)
         super.init(
             core: WorkQueueCore(
-                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, recorder: recorder))
+                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, capacity: capacity,
+                whenFull: whenFull, bypassLimit: bypassLimit, recorder: recorder))
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
@@ -82,15 +98,11 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    public init(
+    public convenience init(
         label: String, width: Int = 64, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
-        self.width = Self.checked(width, label)
-        super.init(
-            core: WorkQueueCore(
-                type: "ConcurrentWorkQueue", label: label, width: width, priority: priority, capacity: capacity,
-                whenFull: whenFull, recorder: recorder))
+        self.init(label, width, priority, capacity, whenFull, bypassLimit: nil, recorder: recorder)
     }
 
     private static func checked(_ width: Int, _ label: String) -> Int {

@@ -46,7 +46,7 @@ extension WorkQueueCore {
         let status =
             unsafe barrier
             ? csk_workqueue_enqueue_barrier(queue, work, RecordedWork.called)
-            : csk_workqueue_enqueue_ranked(queue, work, rank, RecordedWork.called)
+            : enqueue(work, rank: rank, RecordedWork.called)
         return unsafe accepted(status, work) { unsafe WorkItem.take($0, as: RecordedWork.self).drop() }
     }
 

@@ -3,8 +3,9 @@ import Synchronization
 
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
-/// The kernel decides between the turn, a refusal, the timeout and cancellation. The kernel's work item lies in a block
-/// that this object owns, since the item may be cancelled at any time. The kernel holds one reference to this object
+/// The kernel decides between the turn, a refusal, the timeout and cancellation. The kernel's work item is a part of
+/// this object, since the item may be cancelled at any time. It has a place by which it can be counted: a wait whose
+/// priority nobody named is under a bypass limit of its own. The kernel holds one reference to this object
 /// for the item, and another for the wait for room.
 @safe
 final class SuspendedWork: TurnWait, @unchecked Sendable {
@@ -18,6 +19,14 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         case blocking
     }
 
+    /// The kernel knows the memory by the address of `counted`.
+    @safe
+    private struct Memory {
+        var counted = unsafe csk_counted_work_t()
+        @safe var owner: Unmanaged<SuspendedWork>?
+    }
+
+    @exclusivity(unchecked) private var memory = Memory()
     private let core: WorkQueueCore
     private let rank: Int64
     private let barrier: Bool
@@ -25,7 +34,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     private let recorder: EventRecorder?
     private let id: UInt64
     /// The next three are written before the wait is registered.
-    @safe private var work: UnsafeMutablePointer<csk_work_t>?
+    @safe private var work: UnsafeMutablePointer<csk_counted_work_t>?
     @safe private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
     private var waitsForRoom = false
     /// Whether the work has no place yet. Then the queue shows the wait in a view, as one for room.
@@ -41,10 +50,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         super.init(deadline: deadline)
     }
 
-    deinit {
-        if let work { _ = unsafe WorkItem.take(work, as: Unmanaged<SuspendedWork>.self) }
-        unsafe room?.deallocate()
-    }
+    deinit { unsafe room?.deallocate() }
 
     private func release() { unsafe Unmanaged.passUnretained(self).release() }
 
@@ -52,7 +58,9 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     override func register() -> Int32 {
         let reference = unsafe Unmanaged.passUnretained(self)
-        guard let work = unsafe WorkItem.make(reference) else { return ENOMEM }
+        let memory = unsafe RuntimeFacts.lastingAddress(of: &memory)
+        memory.pointee.owner = unsafe reference
+        let work = unsafe memory.pointer(to: \.counted)!
         self.work = unsafe work
         recorder?.record(.pushed, id: id, tag: core.label)
         _ = unsafe reference.retain()
@@ -62,23 +70,28 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         return status
     }
 
-    private func enqueue(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
-        switch admission {
-        case .always where barrier: unsafe csk_workqueue_enqueue_barrier_always(core.queue, work, Self.called)
-        case .always: unsafe csk_workqueue_enqueue_always(core.queue, work, rank, Self.called)
+    private func enqueue(_ work: UnsafeMutablePointer<csk_counted_work_t>) -> Int32 {
+        let plain = unsafe work.pointer(to: \.work)!
+        return switch admission {
+        case .always where barrier: unsafe csk_workqueue_enqueue_barrier_always(core.queue, plain, Self.called)
+        case .always: unsafe csk_workqueue_enqueue_counted_always(core.queue, work, rank, Self.called)
         case .suspending where core.callersWaitForRoom: unsafe enqueueWhenRoom(work)
-        case _ where barrier: unsafe csk_workqueue_enqueue_barrier(core.queue, work, Self.called)
-        default: unsafe csk_workqueue_enqueue_ranked(core.queue, work, rank, Self.called)
+        case _ where barrier: unsafe csk_workqueue_enqueue_barrier(core.queue, plain, Self.called)
+        default: unsafe csk_workqueue_enqueue_counted(core.queue, work, rank, Deadline.never, Self.called)
         }
     }
 
-    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>) -> Int32 {
+    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_counted_work_t>) -> Int32 {
         let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
         unsafe room.initialize(to: csk_workqueue_wait_t())
         self.room = unsafe room
         let reference = unsafe Unmanaged.passRetained(self)
-        let status = unsafe csk_workqueue_enqueue_when_room(
-            core.queue, work, rank, barrier, Self.called, room, Self.told, reference.toOpaque())
+        let context = unsafe reference.toOpaque()
+        let status =
+            unsafe barrier
+            ? csk_workqueue_enqueue_when_room(
+                core.queue, work.pointer(to: \.work)!, rank, true, Self.called, room, Self.told, context)
+            : csk_workqueue_enqueue_counted_when_room(core.queue, work, rank, Self.called, room, Self.told, context)
         waitsForRoom = status == EINPROGRESS
         if !waitsForRoom {
             hasNoPlace.store(false, ordering: .relaxed)
@@ -91,7 +104,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         if waitsForRoom, let room { unsafe room.pointee.given_up_as = cause }
         if waitsForRoom, unsafe csk_workqueue_room_cancel(core.queue, room) == 0 {
             release()
-        } else if unsafe csk_workqueue_cancel(core.queue, work) != 0 {
+        } else if unsafe csk_workqueue_cancel(core.queue, work!.pointer(to: \.work)!) != 0 {
             return
         }
         release()
@@ -104,7 +117,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe told.object = UnsafeRawPointer(core.queue)
         unsafe told.object_kind = UInt32(CSK_OBJECT_WORKQUEUE)
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_TURN)
-        unsafe told.rank = rank
+        unsafe told.rank = csk_rank_in_order(rank)
         unsafe told.deadline_ns = deadline
         // The queue shows who waits for room, from before the work is submitted until it has a place.
         if case .suspending = admission, core.callersWaitForRoom { hasNoPlace.store(true, ordering: .relaxed) }
@@ -118,7 +131,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     /// The kernel calls this on a worker in the turn of the work, or with an error on the thread that dropped the work.
     private static let called: csk_work_function_t = { work, status in
-        let waiting = unsafe WorkItem.look(work!, as: Unmanaged<SuspendedWork>.self).takeRetainedValue()
+        let memory = unsafe UnsafeMutableRawPointer(work!).assumingMemoryBound(to: Memory.self)
+        let waiting = unsafe memory.pointee.owner.unsafelyUnwrapped.takeRetainedValue()
         _ = withExtendedLifetime(waiting) { waiting.resolve(status) }
     }
 

@@ -32,10 +32,6 @@ enum WorkItem {
         return payload
     }
 
-    static func look<Payload>(_ work: UnsafeMutablePointer<csk_work_t>, as type: Payload.Type) -> Payload {
-        unsafe (UnsafeMutableRawPointer(work) + payloadOffset).assumingMemoryBound(to: Payload.self).pointee
-    }
-
     /// Runs the closure. If the work was dropped, it only releases the closure.
     static let runBody: csk_work_function_t = { work, status in
         if unsafe isLeftToAnother(work!, status, runBody) { return }

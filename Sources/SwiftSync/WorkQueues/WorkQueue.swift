@@ -26,35 +26,41 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - name: a name that messages and reports show. Nil stands for the place where the queue is made.
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
+    ///   - bypassLimit: work that waits and was overtaken by this many later arrivals goes next. 0 means strict
+    ///     priority. Nil means strict priority for what names a priority and for what is queued without a wait, and 64
+    ///     for `run` and `sync` without one: at the queue's own priority, or that of `withPriority`, they don't wait
+    ///     for ever behind a stream of others. A barrier keeps the place of its arrival. The order of `dropOldest` is
+    ///     that of arrival anyway.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
     ///   - fileID: where the queue is made, which is its ``WorkQueueBase/name`` where it has no other.
     ///   - line: the line there.
     public convenience init(
-        name: String? = nil, priority: CommandPriority = .normal, recorder: EventRecorder? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, priority: CommandPriority = .normal, bypassLimit: UInt32? = nil,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        self.init(label: CreationPlace.label(name, fileID, line), priority: priority, recorder: recorder)
+        self.init(CreationPlace.label(name, fileID, line), priority, bypassLimit: bypassLimit, recorder: recorder)
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks. A nil `name` stands
     /// for the place where the queue is made. The rest is as in the form with a `label`.
     public convenience init(
         name: String? = nil, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
-        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
+        bypassLimit: UInt32? = nil, recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
         self.init(
-            label: CreationPlace.label(name, fileID, line), priority: priority, capacity: capacity,
-            whenFull: whenFull, recorder: recorder)
+            CreationPlace.label(name, fileID, line), priority, capacity, whenFull, bypassLimit: bypassLimit,
+            recorder: recorder)
     }
 
     /// Makes an empty queue whose priority comes from a quality of service, as the form with a `label` does. Never
     /// blocks. A nil `name` stands for the place where the queue is made.
     public convenience init(
-        name: String? = nil, qos: DispatchQoS.QoSClass, recorder: EventRecorder? = nil,
+        name: String? = nil, qos: DispatchQoS.QoSClass, bypassLimit: UInt32? = nil, recorder: EventRecorder? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        self.init(label: CreationPlace.label(name, fileID, line), priority: CommandPriority(qos), recorder: recorder)
+        self.init(
+            CreationPlace.label(name, fileID, line), CommandPriority(qos), bypassLimit: bypassLimit, recorder: recorder)
     }
 
     /// Makes an empty queue. Never blocks.
@@ -65,9 +71,18 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
     ///     queues.
-    public init(label: String, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
+    public convenience init(label: String, priority: CommandPriority = .normal, recorder: EventRecorder? = nil) {
+        self.init(label, priority, bypassLimit: nil, recorder: recorder)
+    }
+
+    private init(
+        _ label: String, _ priority: CommandPriority, _ capacity: Int? = nil, _ whenFull: OverflowPolicy = .wait,
+        bypassLimit: UInt32?, recorder: EventRecorder?
+    ) {
         super.init(
-            core: WorkQueueCore(type: "WorkQueue", label: label, width: 1, priority: priority, recorder: recorder))
+            core: WorkQueueCore(
+                type: "WorkQueue", label: label, width: 1, priority: priority, capacity: capacity, whenFull: whenFull,
+                bypassLimit: bypassLimit, recorder: recorder))
     }
 
     /// Makes an empty queue in which at most `capacity` work items may wait to begin. Never blocks.
@@ -78,14 +93,11 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    public init(
+    public convenience init(
         label: String, priority: CommandPriority = .normal, capacity: Int?, whenFull: OverflowPolicy,
         recorder: EventRecorder? = nil
     ) {
-        super.init(
-            core: WorkQueueCore(
-                type: "WorkQueue", label: label, width: 1, priority: priority, capacity: capacity, whenFull: whenFull,
-                recorder: recorder))
+        self.init(label, priority, capacity, whenFull, bypassLimit: nil, recorder: recorder)
     }
 
     /// Makes an empty queue whose priority comes from a quality of service. User-interactive and user-initiated are

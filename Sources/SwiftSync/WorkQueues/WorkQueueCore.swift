@@ -6,13 +6,14 @@ struct WorkQueueCore: @unchecked Sendable {
     @safe let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
     let type: StaticString
+    /// Whether all work is under the bypass limit, and not those alone that wait without a named priority.
+    let isLimited: Bool
     private let slot: RecorderSlot
 
     /// With no capacity, any number of work items may wait, and the policy does not matter.
     init(
         type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil,
-        whenFull: OverflowPolicy = .wait,
-        recorder: EventRecorder?
+        whenFull: OverflowPolicy = .wait, bypassLimit: UInt32? = nil, recorder: EventRecorder?
     ) {
         let places = UInt32(exactly: capacity ?? 0) ?? 0
         if let capacity, places == 0 {
@@ -21,12 +22,14 @@ struct WorkQueueCore: @unchecked Sendable {
         // The kernel refuses to drop where there is no bound.
         let whenFull = capacity == nil ? .wait : whenFull
         KernelReports.arePassedOn
-        slot = RecorderSlot(recorder)
+        isLimited = (bypassLimit ?? 0) != 0
+        slot = RecorderSlot(recorder, staysFilled: isLimited)
         self.type = type
         self.label = label
         var attributes = unsafe csk_workqueue_attr_t(
             width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: places,
-            when_full: whenFull.ofKernel, priority: priority.rawValue, name: nil)
+            when_full: whenFull.ofKernel, priority: priority.rawValue,
+            bypass_limit: BypassLimit.ofKernel(bypassLimit), name: nil)
         var made: UnsafeMutablePointer<csk_workqueue_t>?
         let status = unsafe label.withCString { name in
             unsafe attributes.name = name.pointee == 0 ? nil : name
@@ -51,9 +54,11 @@ struct WorkQueueCore: @unchecked Sendable {
     }
 
     /// The rank of a caller that waits for its turn. One that names no priority has that of its request, or the queue's
-    /// own. A barrier's place is that of its arrival.
+    /// own, and the rank says so: its bypass limit may be another. A barrier's place is that of its arrival.
     func rankOfWait(_ priority: CommandPriority? = nil, barrier: Bool = false) -> Int64 {
-        barrier ? ownRank : rank(of: priority ?? RequestPriority.ofRequest)
+        if barrier { return ownRank }
+        if let priority { return rank(of: priority) }
+        return rank(of: RequestPriority.ofRequest) + Int64(CSK_PLACE_UNNAMED - CSK_PLACE_BACK)
     }
 
     var ownRank: Int64 { unsafe CommandRank.of(CommandPriority(rawValue: csk_workqueue_priority(queue))) }
@@ -81,13 +86,20 @@ struct WorkQueueCore: @unchecked Sendable {
 
     @inline(__always)
     func async(_ body: @escaping @Sendable () -> Void) -> Bool {
-        if let recorder { return async(tag: nil, rank: ownRank, recorder, body) }
+        if !slot.isEmpty { return asyncAside(tag: nil, rank: ownRank, body) }
         return unsafe enqueue(body) { unsafe csk_workqueue_enqueue(queue, $0, WorkItem.runBody) }
     }
 
     func async(rank: Int64, tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
-        if let recorder { return async(tag: tag, rank: rank, recorder, body) }
+        if !slot.isEmpty { return asyncAside(tag: tag, rank: rank, body) }
         return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
+    }
+
+    /// Does the same where there is a recorder, or where all work is under the bypass limit.
+    @inline(never)
+    private func asyncAside(tag: String?, rank: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
+        if let recorder { return async(tag: tag, rank: rank, recorder, body) }
+        return unsafe enqueue(body) { unsafe enqueue($0, rank: rank, WorkItem.runBody) }
     }
 
     func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {

@@ -25,7 +25,12 @@ struct QueuedJob {
         guard let work = unsafe WorkItem.make(queued) else {
             fatalError("\(core.type) \(core.label): no memory for a job")
         }
-        let status = unsafe csk_workqueue_enqueue_always(core.queue, work, core.rank(of: priority), run)
+        let rank = core.rank(of: priority)
+        let status = unsafe core.enqueue(work, run) {
+            unsafe csk_workqueue_enqueue_always(core.queue, $0, rank, run)
+        } counted: {
+            unsafe csk_workqueue_enqueue_counted_always(core.queue, $0, rank, CountedWork.called)
+        }
         testStep("QueuedJob: is queued", queue)
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }

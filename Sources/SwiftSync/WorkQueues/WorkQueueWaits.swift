@@ -6,6 +6,9 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     private let core: WorkQueueCore
     @safe private let work: UnsafeMutablePointer<csk_work_t>
     @safe private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
+    /// Behind it stands the work where all work is under the bypass limit. It is written before the wait is registered,
+    /// and the kernel's once that has ended with zero.
+    @safe private var counted: UnsafeMutablePointer<csk_counted_work_t>?
 
     /// The caller owns the work until the wait has ended with zero. From then on the queue owns it.
     init(_ core: WorkQueueCore, _ work: UnsafeMutablePointer<csk_work_t>) {
@@ -21,13 +24,28 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     /// ``TaskWait/wait(until:isCancellable:isolation:register:)``.
     func register(rank: Int64, barrier: Bool, _ function: @escaping csk_work_function_t) -> Int32 {
         let reference = unsafe Unmanaged.passRetained(self)
-        let status = unsafe csk_workqueue_enqueue_when_room(
-            core.queue, work, rank, barrier, function, wait, Self.told, reference.toOpaque())
+        let status = unsafe enqueue(rank: rank, barrier: barrier, function, reference.toOpaque())
         if status == EINPROGRESS { return 0 }
         unsafe reference.release()
         if status == 0 { resolve(0) }
         return status
     }
+
+    private func enqueue(
+        rank: Int64, barrier: Bool, _ function: @escaping csk_work_function_t, _ context: UnsafeMutableRawPointer
+    ) -> Int32 {
+        if barrier || !core.isLimited {
+            return unsafe csk_workqueue_enqueue_when_room(
+                core.queue, work, rank, barrier, function, wait, Self.told, context)
+        }
+        let counted = unsafe CountedWork.make(work, function)
+        self.counted = unsafe counted
+        return unsafe csk_workqueue_enqueue_counted_when_room(
+            core.queue, counted, rank, CountedWork.called, wait, Self.told, context)
+    }
+
+    /// The wait has ended with another status than zero: the work is the caller's again.
+    func takeBack() { if let counted { unsafe CountedWork.unmake(counted) } }
 
     override func withdraw(_ cause: Int32) {
         unsafe wait.pointee.given_up_as = cause
@@ -100,7 +118,10 @@ extension WorkQueueCore {
         let status = await wait.wait(until: limit.deadline()) {
             unsafe wait.register(rank: rank, barrier: barrier, function)
         }
-        if status != 0 { _ = unsafe WorkItem.take(work, as: Payload.self) }
+        if status != 0 {
+            wait.takeBack()
+            _ = unsafe WorkItem.take(work, as: Payload.self)
+        }
         return status
     }
 

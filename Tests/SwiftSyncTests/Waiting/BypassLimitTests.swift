@@ -9,6 +9,7 @@ struct BypassLimitTests {
     /// What ranks its waiters.
     enum Object: String, CaseIterable, CustomTestStringConvertible {
         case asyncMutex, semaphore, semaphoreOfThreads, pool, mutex, mutexOfThreads, value
+        case workQueue, workQueueOfThreads, concurrentWorkQueue
 
         var testDescription: String { rawValue }
     }
@@ -69,6 +70,21 @@ struct BypassLimitTests {
                 await onAThread { mutex.withLock { _ in served() } }
             }
         case .value: return value(limit)
+        case .workQueue: return workQueue(limit, ofThreads: false)
+        case .workQueueOfThreads: return workQueue(limit, ofThreads: true)
+        case .concurrentWorkQueue:
+            let queue = ConcurrentWorkQueue(width: 1, bypassLimit: limit)
+            return place(queue) { priority, served in
+                try await queue.run(priority: priority, timeout: .seconds(3600), served)
+            }
+        }
+    }
+
+    private static func workQueue(_ limit: UInt32?, ofThreads: Bool) -> Place {
+        let queue = WorkQueue(bypassLimit: limit)
+        return place(queue) { priority, served in
+            guard ofThreads, priority == nil else { return await queue.run(priority: priority, served) }
+            await onAThread { queue.sync(served) }
         }
     }
 
@@ -121,6 +137,21 @@ struct BypassLimitTests {
         thread.join()
     }
 
+    /// Nobody holds the place of a queue that is suspended.
+    private static func place(
+        _ queue: WorkQueueBase,
+        _ wait: @escaping @Sendable (CommandPriority?, @escaping @Sendable () -> Void) async throws -> Void
+    ) -> Place {
+        Place(
+            wait: wait, waiting: { queue.waitingCount },
+            hold: { entered, leave in
+                queue.suspend()
+                entered.raise()
+                await leave.pass()
+                queue.resume()
+            })
+    }
+
     /// How many of 80 urgent ones, which all come after it, go before one whose call names `priority`.
     private func passes(_ object: Object, limit: UInt32?, naming priority: CommandPriority?) async throws -> Int {
         let place = Self.place(object, limit), entered = Flag(), leave = Door(), order = Shared([String]())
@@ -160,6 +191,101 @@ struct BypassLimitTests {
     func aRequestsPriorityCountsAsNotNamed() async throws {
         let low = try await withPriority(.low) { try await passes(.asyncMutex, limit: nil, naming: nil) }
         #expect(low == 64)
+    }
+
+    /// Of what is queued without a wait, a limit counts all; by default none of it is counted.
+    @Test
+    func aLimitOfAWorkQueueIsForAllWork() async throws {
+        #expect(try await passesOfWork(limit: 3) { queue, served in queue.async(served) } == 3)
+        #expect(try await passesOfWork(limit: 3) { queue, served in queue.async(priority: .low, served) } == 3)
+        #expect(
+            try await passesOfWork(limit: 3) { queue, served in queue.async(tag: "low", priority: .low, served) } == 3)
+        #expect(try await passesOfWork(limit: 3) { queue, served in queue.async(after: .zero, served) } == 3)
+        #expect(
+            try await passesOfWork(limit: 3) { queue, served in
+                queue.async(inheritingTaskLocals: true, priority: .low, served)
+            } == 3)
+        #expect(
+            try await passesOfWork(limit: 3) { queue, served in
+                Task(executorPreference: queue, priority: .low) { served() }
+            } == 3)
+        #expect(try await passesOfWork(limit: nil) { queue, served in queue.async(served) } == 80)
+        #expect(try await passesOfWork(limit: 0) { queue, served in queue.async(served) } == 80)
+    }
+
+    /// The same with a recorder, and where the work waits for room first.
+    @Test
+    func aLimitCountsRecordedWorkAndWhatWaitedForRoom() async throws {
+        let recorder = EventRecorder(label: "limited")
+        #expect(
+            try await passesOfWork(limit: 3, recorder) { queue, served in queue.async(priority: .low, served) } == 3)
+        #expect(
+            try await passesOfWork(limit: 3, recorder) { queue, served in
+                queue.recorder = nil
+                queue.async(priority: .low, served)
+            } == 3)
+        let queue = ConcurrentWorkQueue(width: 1, capacity: 1, whenFull: .wait, bypassLimit: 2)
+        let order = Shared([String]()), gone = Flag()
+        queue.suspend()
+        queue.async { order.append("first") }
+        let low = Task { try await queue.asyncWaitingForRoom(priority: .low) { order.append("low") } }
+        let late = Task { try await queue.asyncWaitingForRoom(timeout: .zero) { order.append("late") } }
+        await #expect(throws: WorkQueueError.timedOut) { try await late.value }
+        let cancelled = Task {
+            defer { gone.raise() }
+            try await queue.asyncWaitingForRoom { order.append("cancelled") }
+        }
+        cancelled.cancel()
+        await waitUntil { gone.isRaised }
+        await #expect(throws: WorkQueueError.cancelled) { try await cancelled.value }
+        queue.resume()
+        try await low.value
+        try await queue.drain()
+        #expect(order.value == ["first", "low"])
+        queue.shutdown()
+        #expect(!queue.async { order.append("refused") })
+        await #expect(throws: WorkQueueError.shutDown) { try await queue.asyncWaitingForRoom {} }
+    }
+
+    /// How many of 80 urgent ones go before a work that `queueing` has queued before them.
+    private func passesOfWork(
+        limit: UInt32?, _ recorder: EventRecorder? = nil,
+        _ queueing: (WorkQueue, @escaping @Sendable () -> Void) -> Void
+    ) async throws -> Int {
+        let queue = WorkQueue(bypassLimit: limit, recorder: recorder), order = Shared([String]())
+        queue.suspend()
+        queueing(queue) { order.append("low") }
+        await waitUntil { queue.waitingCount == 1 }
+        for _ in 1...80 { queue.async(priority: .highest) { order.append("urgent") } }
+        queue.resume()
+        try await queue.drain()
+        return try #require(order.value.firstIndex(of: "low"))
+    }
+
+    /// Four loops of urgent work, each of which always waits, don't keep a task from its turn that names no priority.
+    /// Those that came before it begin first, and don't count.
+    @Test(arguments: [WorkQueue(), ConcurrentWorkQueue(width: 1)])
+    func aTaskHasItsTurnAmongLoopsOfUrgentWork(queue: WorkQueueBase) async throws {
+        let begun = Shared(0), isServed = Flag()
+        @Sendable func comeAgain() {
+            begun.access { $0 += 1 }
+            if !isServed.isRaised { queue.async(priority: .highest, comeAgain) }
+        }
+        for _ in 0..<4 { queue.async(priority: .highest, comeAgain) }
+        await waitUntil { begun.value > 100 }
+        queue.suspend()
+        await waitUntil { queue.runningCount == 0 }
+        let task = Task {
+            await queue.run {
+                isServed.raise()
+                return begun.value
+            }
+        }
+        await waitUntil { queue.waitingCount == 5 }
+        let before = begun.value
+        queue.resume()
+        #expect(await task.value - before == 4 + 64)
+        try await queue.drain()
     }
 
     /// Of two that were overtaken too often the older one may not have the reserve. It does not hide the other.

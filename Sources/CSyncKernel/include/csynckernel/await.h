@@ -130,8 +130,9 @@ CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *conditi
 /* The rank that a condition has when its function is called, for that function: what it queues at this rank has the
  * condition's place. It is of CSK_PLACE_UNNAMED where that of the condition was. */
 static inline csk_rank_t csk_gate_condition_rank(const csk_gate_condition_t *condition) {
-    bool unnamed = condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
-    return condition->waiter.node.rank + (unnamed ? CSK_PLACE_UNNAMED - CSK_PLACE_BACK : 0);
+    csk_rank_t rank = condition->waiter.node.rank;
+    bool unnamed = condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED && (rank & 3) == CSK_PLACE_BACK;
+    return unnamed ? rank + (CSK_PLACE_UNNAMED - CSK_PLACE_BACK) : rank;
 }
 
 CSK_END_DECLS

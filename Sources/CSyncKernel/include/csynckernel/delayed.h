@@ -15,6 +15,7 @@ CSK_BEGIN_DECLS
 
 typedef struct csk_delayed {
     csk_work_t work;
+    csk_arrival_t arrival; /* behind the work, as in a csk_counted_work_t */
     csk_timer_t timer;
     csk_workqueue_t *queue;
     csk_work_function_t function;

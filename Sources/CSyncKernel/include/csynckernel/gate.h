@@ -22,8 +22,9 @@
  *
  * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit of its own. Whoever waits there at
  * a rank of CSK_PLACE_UNNAMED, since nobody named its priority, is overtaken by CSK_BYPASS_UNNAMED others that wait, at
- * most. Newcomers that find the gate free are not counted, of whatever rank: what FAST says bounds these. Each 32 named
- * waiters that are older than it make it one pass later. A limit of the gate's own counts newcomers too.
+ * most. Newcomers that find the gate free need not be counted, of whatever rank: what FAST says bounds these. Each 32
+ * named waiters that are older than it make it one pass later. A limit of the gate's own counts newcomers too. Those
+ * that wait for predicates are in neither.
  *
  * A status is 0 or one of these. EDEADLK: the calling thread holds this gate. ETIMEDOUT: the deadline passed first;
  * this is never early. EPERM: the caller unlocks what it does not hold. ESHUTDOWN: the gate was closed. EBUSY, EINVAL

@@ -38,6 +38,7 @@
 #ifndef CSK_WORKQUEUE_H
 #define CSK_WORKQUEUE_H
 
+#include "arrivals.h"
 #include "heap.h"
 #include "pool.h"
 #include "timer.h"
@@ -56,6 +57,13 @@ struct csk_work {
     uint32_t place; /* which of the queue's lists holds it */
 };
 
+/* A work with room for its place among those that wait, by arrival. It can be under the queue's bypass limit, which a
+ * csk_work_t alone can't be. It needs no initialization either. */
+typedef struct csk_counted_work {
+    csk_work_t work;
+    csk_arrival_t arrival;
+} csk_counted_work_t;
+
 /* What a queue with a bound does with work that finds it full. */
 enum {
     CSK_WORKQUEUE_WAIT = 0,       /* the caller waits */
@@ -66,12 +74,15 @@ enum {
 };
 
 typedef struct csk_workqueue_attr {
-    uint32_t width;    /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
-    uint32_t capacity; /* how many that take room may wait to begin; with 0 there is no bound */
-    int32_t when_full; /* CSK_WORKQUEUE_WAIT, ... */
-    int32_t priority;  /* the priority of work that names no rank, and of the queue among others. A queue of 1024 or
+    uint32_t width;        /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
+    uint32_t capacity;     /* how many that take room may wait to begin; with 0 there is no bound */
+    int32_t when_full;     /* CSK_WORKQUEUE_WAIT, ... */
+    int32_t priority;      /* the priority of work that names no rank, and of the queue among others. A queue of 1024 or
                             more comes before the others, one of -1024 or less after them */
-    const char *name;  /* shown in reports; NULL for none. csk_workqueue_create copies it, up to
+    uint32_t bypass_limit; /* a counted work, a caller or a delayed work that this many later arrivals have overtaken
+                            goes next. 0: those alone whose rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED.
+                            CSK_BYPASS_NEVER: strict priority. A barrier's place is that of its arrival anyway */
+    const char *name;      /* shown in reports; NULL for none. csk_workqueue_create copies it, up to
                             CSK_WORKQUEUE_NAME_MAX bytes. csk_workqueue_init does not, so it must last as long as the
                             queue */
 } csk_workqueue_attr_t;
@@ -106,9 +117,11 @@ typedef struct csk_workqueue {
     csk_work_t *barrier;      /* it waits for all that came before it */
     uint32_t beyond;          /* how many of those that wait take no room */
     uint8_t exclusive, suspended;
-    uint8_t refuses;  /* what is still in the inbox came after the shutdown */
-    uint8_t round;    /* of those that sort a long inbox: odd while one goes on */
-    csk_work_t *late; /* such work, until its caller takes it back */
+    uint8_t refuses;       /* what is still in the inbox came after the shutdown */
+    uint8_t round;         /* of those that sort a long inbox: odd while one goes on */
+    csk_work_t *late;      /* such work, until its caller takes it back */
+    csk_arrival_t *oldest; /* of those that wait under the bypass limit */
+    uint32_t oldest_passed, bypass_limit;
 } csk_workqueue_t;
 
 /* Makes a static queue with the attributes that are its arguments, as csk_workqueue_init makes it:
@@ -172,6 +185,17 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk
  * (as above); EAGAIN or ENOMEM when no worker can be had. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                       csk_work_function_t function);
+
+/* These queue `work` as csk_workqueue_enqueue_until and _always do, under the queue's bypass limit. Once so many later
+ * arrivals have begun before it, it goes next, unless what comes first in order came before it. With CSK_PLACE_UNNAMED
+ * the rank is that of a plain priority which nobody named. Where more than CSK_ARRIVALS_STEPS counted ones wait, a pass
+ * by a work that is not counted may be noted for some that came after it too. So nobody is overtaken more often than
+ * the limit says; somebody may be less often. */
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted(csk_workqueue_t *queue, csk_counted_work_t *work,
+                                                       csk_rank_t rank, int64_t deadline_ns,
+                                                       csk_work_function_t function);
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_always(csk_workqueue_t *queue, csk_counted_work_t *work,
+                                                              csk_rank_t rank, csk_work_function_t function);
 
 /* Queues work that begins when all that was accepted before it has ended, and that runs alone: work accepted later
  * waits for it, whatever its rank. On a serial queue too, where all work runs alone. */
@@ -261,6 +285,10 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue,
                                                          bool barrier, csk_work_function_t work_function,
                                                          csk_workqueue_wait_t *wait,
                                                          void (*function)(csk_workqueue_wait_t *), void *context);
+/* Does the same for a counted work. */
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_when_room(
+    csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank, csk_work_function_t work_function,
+    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
 /* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more,
  * and its work was not queued. After ENOENT the function was or will be called, with either status. The wait's memory
  * must still be there. O(1). */
@@ -301,6 +329,7 @@ CSK_API const char *csk_workqueue_name(const csk_workqueue_t *queue);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 200, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_counted_work_t) == 80, "csk_counted_work_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 216, "csk_workqueue_t is part of the ABI");
 
 #endif

@@ -10,18 +10,21 @@ static bool may_be_granted(const csk_gate_waiter_t *waiter) {
 }
 
 /* Finds the oldest waiter that has been passed too often and that can be granted. Counts grow with age, so the walk
- * ends at the first waiter that has not been passed too often; or at once, where the oldest is yet to go to the end.
+ * ends at the first waiter that has not been passed too often; or at once, where the oldest is yet to go to the end; or
+ * at CSK_ARRIVALS_STEPS that are under no limit, which may stand between.
  * The counts are sums of differences, and the sum is zero behind the newest waiter, so the walk ends there at the
  * latest. */
 csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
-    uint32_t passed = gate->oldest_bypassed;
+    uint32_t passed = gate->oldest_bypassed, steps = CSK_ARRIVALS_STEPS;
     csk_gate_waiter_t *waiter = csk_gate_oldest(gate);
     if (waiter->arrival.is_bounded != CSK_ARRIVAL_BOUNDED) return NULL;
     for (; passed >= csk_gate_limit(gate); waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
          * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
-        if (waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED && may_be_granted(waiter)) return waiter;
+        bool bounded = waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
+        if (bounded && may_be_granted(waiter)) return waiter;
+        if (!bounded && --steps == 0) return NULL;
         passed -= waiter->arrival.passed;
     }
     return NULL;

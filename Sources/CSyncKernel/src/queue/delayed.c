@@ -83,10 +83,12 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
 }
 
 /* The timer's thread can't wait for room. So work that had to wait for its time takes no room. */
-static int queue_work(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
-    if (queue->capacity != 0 && queue->when_full == CSK_WORKQUEUE_WAIT)
-        return csk_workqueue_enqueue_beyond(queue, work, rank, run);
-    return csk_workqueue_enqueue_ranked(queue, work, rank, run);
+static int queue_work(csk_workqueue_t *queue, csk_delayed_t *delayed) {
+    csk_rank_t rank = delayed->rank;
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT)
+        return csk_workqueue_enqueue_counted(queue, (csk_counted_work_t *)delayed, rank, CSK_NEVER, run);
+    return csk_workqueue_enqueue_beyond(queue, &delayed->work, csk_rank_in_order(rank), csk_work_counts(queue, rank),
+                                        run);
 }
 
 /* The first multiple of the period after `due_ns` that has not come yet. */
@@ -107,14 +109,15 @@ static void time_has_come(csk_timer_t *timer, void *context) {
      * sure of that. */
     csk_workqueue_t *queue = delayed->queue;
     csk_workqueue_pin(queue);
-    int error = queue_work(queue, &delayed->work, delayed->rank);
+    int error = queue_work(queue, delayed);
     if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);
 }
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns,
                              int64_t period_ns, csk_work_function_t function) {
     if (function == NULL || period_ns < 0) return EINVAL;
-    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
+    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && csk_rank_in_order(rank) != csk_workqueue_rank(queue))
+        return EINVAL;
     int error = csk_timer_prepare();
     if (error == 0) error = csk_workqueue_ready(queue);
     if (error != 0) return error;

@@ -33,6 +33,8 @@ static void make_anew(csk_workqueue_t *queue) {
     if (state & STATE_SUSPENDS) csk_workqueue_note_suspension(queue);
     queue->refuses = (state & STATE_SHUT) != 0;
     queue->late = NULL;
+    queue->oldest = NULL;
+    queue->oldest_passed = 0;
 }
 
 /* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
@@ -243,22 +245,46 @@ int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *wor
     return enqueue_always(queue, work, csk_workqueue_rank(queue), WORK_STAYS | WORK_BARRIER, function);
 }
 
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
                                  csk_work_function_t function) {
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
-    int error = prepare(queue, work, rank, WORK_BEYOND, function);
+    int error = prepare(queue, work, rank, WORK_BEYOND | counts, function);
     return error != 0 ? error : push(queue, work);
 }
 
-int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier,
-                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
-                                    void (*function)(csk_workqueue_wait_t *), void *context) {
-    uint32_t kind = barrier ? WORK_BARRIER : WORK_PLAIN;
+int csk_workqueue_enqueue_counted(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
+                                  int64_t deadline_ns, csk_work_function_t function) {
+    return enqueue(queue, &work->work, csk_rank_in_order(rank), csk_work_counts(queue, rank), deadline_ns, function);
+}
+
+int csk_workqueue_enqueue_counted_always(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
+                                         csk_work_function_t function) {
+    uint32_t kind = WORK_STAYS | csk_work_counts(queue, rank);
+    return enqueue_always(queue, &work->work, csk_rank_in_order(rank), kind, function);
+}
+
+static int enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
+                             csk_work_function_t work_function, csk_workqueue_wait_t *wait,
+                             void (*function)(csk_workqueue_wait_t *), void *context) {
     if (function == NULL) return EINVAL;
     if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT)
         return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
     int error = prepare(queue, work, rank, kind, work_function);
     return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait, function, context);
+}
+
+int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier,
+                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
+                                    void (*function)(csk_workqueue_wait_t *), void *context) {
+    return enqueue_when_room(queue, work, rank, barrier ? WORK_BARRIER : WORK_PLAIN, work_function, wait, function,
+                             context);
+}
+
+int csk_workqueue_enqueue_counted_when_room(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
+                                            csk_work_function_t work_function, csk_workqueue_wait_t *wait,
+                                            void (*function)(csk_workqueue_wait_t *), void *context) {
+    return enqueue_when_room(queue, &work->work, csk_rank_in_order(rank), csk_work_counts(queue, rank), work_function,
+                             wait, function, context);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {

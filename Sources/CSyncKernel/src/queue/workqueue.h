@@ -1,6 +1,7 @@
 /* workqueue.h: what the parts of the work queue share.
  *
- *   workqueue_order.c   what waits and in which order; it knows none of the others
+ *   workqueue_order.c   what waits and in which order; it knows workqueue_bypass.c alone
+ *   workqueue_bypass.c  how often what waits was overtaken; it knows none of the others
  *   workqueue.c         who asks for a worker; queueing                } These four call each other: who queues asks
  *   workqueue_worker.c  a worker that serves a queue                   } for a worker, which gives room to callers that
  *   workqueue_refuse.c  works that will not run                        } wait for it, and such a caller asks for a
@@ -93,9 +94,10 @@ enum {
     WORK_BARRIER = 1,
     WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
     WORK_STAYS = 4,
-    WORK_BEYOND = 8, /* takes no room: its caller can't wait for it */
-    WORK_TIMED = 16, /* the metrics may know since when it waits, until it begins or is given up */
-    WORK_EPOCH_SHIFT = 5
+    WORK_BEYOND = 8,   /* takes no room: its caller can't wait for it */
+    WORK_TIMED = 16,   /* the metrics may know since when it waits, until it begins or is given up */
+    WORK_COUNTED = 32, /* under the bypass limit: a csk_arrival_t stands behind it */
+    WORK_EPOCH_SHIFT = 6
 };
 
 /* csk_work_t.place */
@@ -123,6 +125,7 @@ enum { URGENT = 1, URGENT_UNTIL = 256 };
 /* A caller that waits for its turn. */
 typedef struct csk_sync_call {
     csk_work_t work;
+    csk_arrival_t arrival;
     csk_section_t section;
     uint32_t word;             /* see wait/spin_park.h: answered with CALL_... */
     csk_workqueue_wait_t room; /* used while the caller stands in the line for room */
@@ -148,6 +151,24 @@ static inline bool csk_section_is_over(const csk_section_t *section) { return se
 static inline int64_t csk_work_arrival(const csk_work_t *work) {
     return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket;
 }
+
+/* The flag of a work of that rank, behind which a csk_arrival_t stands. */
+static inline uint32_t csk_work_counts(const csk_workqueue_t *queue, csk_rank_t rank) {
+    uint32_t limit = queue->bypass_limit;
+    bool counts = limit == 0 ? csk_rank_is_unnamed(rank) : limit != CSK_BYPASS_NEVER;
+    return counts ? WORK_COUNTED : 0;
+}
+
+/* ---- workqueue_bypass.c: each function is called under the lock ---- */
+
+/* A counted work is the last to arrive; it goes for good. */
+void csk_work_stand(csk_workqueue_t *queue, csk_work_t *work);
+void csk_work_leave(csk_workqueue_t *queue, csk_work_t *work);
+/* These two where something is counted. The work that has to go next: `next`, which comes first in order, or the one
+ * that was overtaken too often. */
+csk_work_t *csk_work_next_by_limit(const csk_workqueue_t *queue, csk_work_t *next);
+/* `work` is about to begin, before all that are older. */
+void csk_work_note_passes(csk_workqueue_t *queue, const csk_work_t *work);
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
@@ -241,8 +262,8 @@ static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlo
 /* Puts work into the inbox. */
 void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
 /* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
- * ways: it is refused after a shutdown, and the work does not stay. */
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
+ * ways: it is refused after a shutdown, and the work does not stay. `counts`: 0, or WORK_COUNTED. */
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
                                  csk_work_function_t function);
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);

@@ -23,12 +23,13 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
                                 .capacity = attr->capacity,
                                 .when_full = (uint8_t)attr->when_full,
                                 .priority = attr->priority,
+                                .bypass_limit = attr->bypass_limit,
                                 .name = attr->name };
     if (attr->name != NULL && csk_is_counting(CSK_COUNTS_METRICS)) queue->state = STATE_METERED;
     return 0;
 }
 
-/* The memory is aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 256 and is 1.5 to 3 times
+/* The memory is aligned here: aligned_alloc takes 320 bytes for a queue, where malloc takes 272 and is 1.5 to 3 times
  * as fast. */
 int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr) {
     size_t name_size = attr != NULL && attr->name != NULL ? strnlen(attr->name, CSK_WORKQUEUE_NAME_MAX) + 1 : 0;

@@ -1,8 +1,11 @@
 /* workqueue_order.c: what waits in a queue, and in which order it runs. All of it happens under the queue's lock.
  *
  * Work of the queue's own priority stands in a list, in order of arrival. All other work stands in a heap. Of the first
- * of the list and the first of the heap, the one that comes before the other is next. Whatever arrives after a barrier
- * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction. */
+ * of the list and the first of the heap, the one that comes before the other is next; or one that was overtaken too
+ * often (workqueue_bypass.c). Where the heap is empty, nobody overtakes anybody. Whatever arrives after a barrier
+ * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction.
+ *
+ * More than 400 lines: all of it is what happens to these lists. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
@@ -68,11 +71,23 @@ static inline void place(csk_workqueue_t *queue, csk_work_t *work) {
     else place_elsewhere(queue, work);
 }
 
+/* Most works are neither: what takes no room, and what is under the bypass limit. */
+enum { WORK_IS_NOTED = WORK_STAYS | WORK_BEYOND | WORK_COUNTED };
+static inline void note_arrival(csk_workqueue_t *queue, csk_work_t *work) {
+    if (!csk_work_takes_room(work)) queue->beyond++;
+    if (work->kind & WORK_COUNTED) csk_work_stand(queue, work);
+}
+/* Where it does not go for good, it is not forgotten how often it was overtaken. */
+static inline void note_departure(csk_workqueue_t *queue, csk_work_t *work, bool goes) {
+    if (!csk_work_takes_room(work)) queue->beyond--;
+    if (goes && (work->kind & WORK_COUNTED)) csk_work_leave(queue, work);
+}
+
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     int64_t arrival = ++queue->arrivals;
     work->node.ticket = (work->node.rank & 3) == CSK_PLACE_FRONT ? -arrival : arrival;
     queue->waiting++;
-    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond++;
+    if (CSK_UNLIKELY(work->kind & WORK_IS_NOTED)) note_arrival(queue, work);
     place(queue, work);
 }
 
@@ -200,15 +215,21 @@ void csk_work_sort_to_take(csk_workqueue_t *queue) {
     else if (CSK_UNLIKELY(urgent >= URGENT_UNTIL)) csk_cas(&queue->urgent, &urgent, 0u, CSK_RELAXED);
 }
 
-static csk_work_t *next_in_order(const csk_workqueue_t *queue) {
+static inline csk_work_t *next_in_order(const csk_workqueue_t *queue) {
     csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
     if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node)))
         return queue->first;
     return ranked;
 }
 
+/* Works have several ranks, and some are under the bypass limit: one may have been overtaken too often. */
+static inline bool is_limited(const csk_workqueue_t *queue) {
+    return queue->ranked.root != NULL && CSK_UNLIKELY(queue->oldest != NULL);
+}
+
 bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work) {
-    const csk_work_t *next = next_in_order(queue);
+    csk_work_t *next = next_in_order(queue);
+    if (is_limited(queue)) next = csk_work_next_by_limit(queue, next);
     return work == (next != NULL ? next : queue->barrier);
 }
 
@@ -217,7 +238,8 @@ static bool is_open(const csk_workqueue_t *queue) {
 }
 
 bool csk_work_may_begin(const csk_workqueue_t *queue) {
-    return is_open(queue) && (next_in_order(queue) != NULL || (queue->barrier != NULL && queue->running == 0));
+    if (!is_open(queue)) return false;
+    return queue->first != NULL || queue->ranked.root != NULL || (queue->barrier != NULL && queue->running == 0);
 }
 
 /* The barrier is gone: it runs alone now, or was taken out for good. The work that came after it may be placed, up to
@@ -230,7 +252,7 @@ static void place_later(csk_workqueue_t *queue) {
     }
 }
 
-void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
+static inline void take_out(csk_workqueue_t *queue, csk_work_t *work, bool goes) {
     switch (work->place) {
     case PLACE_FIRST: unlink_from(own_list(queue), work); break;
     case PLACE_RANKED: csk_heap_remove(&queue->ranked, &work->node); break;
@@ -239,8 +261,10 @@ void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) {
     }
     work->place = PLACE_NOWHERE;
     queue->waiting--;
-    if (CSK_UNLIKELY(!csk_work_takes_room(work))) queue->beyond--;
+    if (CSK_UNLIKELY(work->kind & WORK_IS_NOTED)) note_departure(queue, work, goes);
 }
+
+void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) { take_out(queue, work, true); }
 
 /* The heap orders the queue's own rank by arrival too: a work of a lower one that comes to have it stays there, since
  * the list's end is for what arrives. What stands behind a barrier goes to its place when that is gone. */
@@ -259,6 +283,10 @@ void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     if (!csk_work_may_begin(queue)) return NULL;
     csk_work_t *work = next_in_order(queue);
+    if (is_limited(queue)) {
+        work = csk_work_next_by_limit(queue, work);
+        csk_work_note_passes(queue, work);
+    }
     bool barrier = work == NULL;
     if (barrier) work = queue->barrier;
     csk_work_remove(queue, work);
@@ -313,9 +341,9 @@ static uint32_t remove_piece(csk_workqueue_t *queue, csk_work_t ***end) {
 static csk_work_t *remove_rest(csk_workqueue_t *queue) {
     csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
     for (csk_work_t *work; (work = first_of_all(queue)) != NULL;) {
-        csk_work_remove(queue, work);
-        work->node.next = NULL;
         int stays = (work->kind & WORK_STAYS) != 0;
+        take_out(queue, work, !stays);
+        work->node.next = NULL;
         *ends[stays] = work;
         ends[stays] = (csk_work_t **)&work->node.next;
     }

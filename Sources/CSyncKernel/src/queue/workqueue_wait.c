@@ -198,6 +198,10 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
 
 static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *),
                 void *context) {
+    if (CSK_UNLIKELY(csk_rank_is_unnamed(rank) || queue->bypass_limit != 0)) {
+        if (!(kind & WORK_BARRIER)) kind |= csk_work_counts(queue, rank);
+        rank = csk_rank_in_order(rank);
+    }
     if (function == NULL) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     if (csk_section_inside(queue)) return EDEADLK;

@@ -1,0 +1,67 @@
+import CSyncKernel
+
+/// Work of a queue whose bypass limit is for all: an item as ``WorkItem`` makes it, and what the kernel counts it by.
+///
+/// The kernel has this memory in the item's place, and gives it back before it calls the item's function.
+enum CountedWork {
+    /// The kernel knows the memory by the address of `counted`.
+    private struct Memory {
+        var counted = unsafe csk_counted_work_t()
+        let item: UnsafeMutablePointer<csk_work_t>
+        let function: csk_work_function_t
+    }
+
+    /// The item, which is its caller's from then on.
+    private static func take(
+        _ counted: UnsafeMutableRawPointer
+    ) -> (item: UnsafeMutablePointer<csk_work_t>, function: csk_work_function_t) {
+        let memory = unsafe counted.assumingMemoryBound(to: Memory.self),
+            (item, function) = unsafe (memory.pointee.item, memory.pointee.function)
+        unsafe memory.deallocate()
+        return unsafe (item, function)
+    }
+
+    static let called: csk_work_function_t = { work, status in
+        let (item, function) = unsafe take(UnsafeMutableRawPointer(work!))
+        unsafe function(item, status)
+    }
+
+    static func make(
+        _ item: UnsafeMutablePointer<csk_work_t>, _ function: @escaping csk_work_function_t
+    ) -> UnsafeMutablePointer<csk_counted_work_t> {
+        let memory = UnsafeMutablePointer<Memory>.allocate(capacity: 1)
+        unsafe memory.initialize(to: Memory(item: item, function: function))
+        return unsafe memory.pointer(to: \.counted)!
+    }
+
+    /// Gives the memory back of work that the kernel has not accepted. The item is left.
+    static func unmake(_ counted: UnsafeMutablePointer<csk_counted_work_t>) { _ = unsafe take(counted) }
+}
+
+extension WorkQueueCore {
+    /// Queues an item by `plain`; or by `counted` where the queue's bypass limit is for all. Returns the kernel's
+    /// status.
+    @inline(__always)
+    func enqueue(
+        _ item: UnsafeMutablePointer<csk_work_t>, _ function: @escaping csk_work_function_t,
+        plain: (UnsafeMutablePointer<csk_work_t>) -> Int32,
+        counted: (UnsafeMutablePointer<csk_counted_work_t>) -> Int32
+    ) -> Int32 {
+        if !isLimited { return unsafe plain(item) }
+        let work = unsafe CountedWork.make(item, function), status = unsafe counted(work)
+        if status != 0 { unsafe CountedWork.unmake(work) }
+        return status
+    }
+
+    /// Queues an item at `rank`.
+    @inline(__always)
+    func enqueue(
+        _ item: UnsafeMutablePointer<csk_work_t>, rank: Int64, _ function: @escaping csk_work_function_t
+    ) -> Int32 {
+        unsafe enqueue(item, function) {
+            unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, function)
+        } counted: {
+            unsafe csk_workqueue_enqueue_counted(queue, $0, rank, Deadline.never, CountedWork.called)
+        }
+    }
+}
