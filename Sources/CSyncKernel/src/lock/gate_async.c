@@ -118,7 +118,8 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
     }
     /* One that stands behind others in its lane changes nothing of what is published, nor of who comes for the gate;
      * unless the list of arrivals came to somebody who is overdue. */
-    bool shows = lane == NULL || lane->front == waiter || csk_gate_overdue(gate) != NULL, first = shows && csk_gate_settle(gate, effects);
+    bool shows = lane == NULL || lane->front == waiter || csk_gate_overdue(gate) != NULL,
+         first = shows && csk_gate_settle(gate, effects);
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
 }
 
