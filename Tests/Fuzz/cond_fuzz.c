@@ -192,7 +192,7 @@ static void close_gate(void) {
 }
 
 static void make(void) {
-    static const csk_gate_attr_t strict = { .policy = CSK_GATE_STRICT };
+    static const csk_gate_attr_t strict = { .policy = CSK_GATE_STRICT, .bypass_limit = CSK_BYPASS_NEVER };
     memset(waiters, 0, sizeof waiters);
     memset(watches, 0, sizeof watches);
     fuzz_expect_status("csk_gate_init", csk_gate_init(&gate, &strict), 0);

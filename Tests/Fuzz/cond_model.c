@@ -45,8 +45,10 @@ bool model_is_true(int predicate) { return over || cells[predicate / 2] == (pred
 /* ---- The order --------------------------------------------------------------------------------------------------- */
 
 static bool is_rank(csk_rank_t rank) {
-    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2 && (rank & 3) != 3;
+    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 3;
 }
+/* Nobody is under a limit here: one that nobody named is ordered as others of its class. */
+static csk_rank_t in_order(csk_rank_t rank) { return rank != closer_rank && (rank & 3) == 3 ? rank - 2 : rank; }
 static bool is_front(csk_rank_t rank) { return rank != closer_rank && (rank & 3) == CSK_PLACE_FRONT; }
 static int64_t next_ticket(int64_t *tickets, csk_rank_t rank) {
     int64_t ticket = ++*tickets;
@@ -93,6 +95,7 @@ static void settle(void) {
 }
 
 static void queue(int who, csk_rank_t rank) {
+    rank = in_order(rank);
     model.of[who].rank = rank;
     place_t *place = &model.places[fuzz_actor()];
     model.of[who].ticket = next_ticket(&model.tickets, rank);
@@ -147,7 +150,9 @@ static int end_wait(one_t *one, int status) {
 
 static void begin_wait(enum phase phase, csk_rank_t rank, int ticks) {
     one_t *one = self();
-    *one = (one_t){ .phase = phase, .rank = rank, .end_tick = ticks == FOR_EVER ? INT64_MAX : fuzz_tick() + ticks };
+    *one = (one_t){ .phase = phase,
+                    .rank = in_order(rank),
+                    .end_tick = ticks == FOR_EVER ? INT64_MAX : fuzz_tick() + ticks };
 }
 
 int model_trylock(void) {
@@ -209,7 +214,7 @@ int model_lock_when(int predicate, csk_rank_t rank, int ticks) {
 }
 
 int model_cond_wait(int cond, csk_rank_t rank, int ticks) {
-    if (!is_rank(rank)) return EINVAL;
+    if (!is_rank(rank) || in_order(rank) != rank) return EINVAL;
     if (model.holder != fuzz_actor()) return EPERM;
     begin_wait(STANDS_IN_COND, rank, ticks);
     self()->cond = cond;
@@ -332,7 +337,7 @@ int model_watch(int who, int predicate, csk_rank_t rank) {
     if (model.holder != fuzz_actor() && model.holder != HOLDER_NOBODY) return EPERM;
     if (model.closed) return ESHUTDOWN;
     if (one->listed) return EBUSY;
-    *one = (one_t){ .listed = true, .predicate = predicate, .rank = rank };
+    *one = (one_t){ .listed = true, .predicate = predicate, .rank = in_order(rank) };
     one->ticket = next_ticket(&model.tickets, rank);
     return 0;
 }

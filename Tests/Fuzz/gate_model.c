@@ -10,6 +10,7 @@ typedef struct {
     int64_t ticket;
     int64_t deadline_ns;
     uint32_t passed; /* by how many later arrivals since it queued */
+    bool unnamed;    /* it has a limit where the gate has none */
     bool due;        /* its function is */
     int due_status;
     bool adoptable;
@@ -48,18 +49,25 @@ void model_make(const csk_gate_attr_t *attr) {
 /* ---- The order --------------------------------------------------------------------------------------------------- */
 
 static bool is_rank(csk_rank_t rank) {
-    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 2 && (rank & 3) != 3;
+    return rank >= (csk_rank_t)INT32_MIN * 4 && rank <= (csk_rank_t)INT32_MAX * 4 + 3;
 }
 
 static bool before(const model_waiter_t *a, const model_waiter_t *b) {
     return a->rank != b->rank ? a->rank > b->rank : a->ticket < b->ticket;
 }
 
-/* The one that queued first has been passed too often. */
-static bool bypass_is_due(void) {
-    const model_waiter_t *oldest = &model.waiters[model.queue[0]];
-    return model.attr.bypass_limit != 0 && model.queued != 0 && oldest->passed >= model.attr.bypass_limit &&
-           oldest->rank != closer_rank;
+static bool is_unnamed(csk_rank_t rank) { return rank != closer_rank && (rank & 3) == 3; }
+static csk_rank_t in_order(csk_rank_t rank) { return is_unnamed(rank) ? rank - 2 : rank; }
+
+/* The one that has been passed too often: the first to queue of those under a limit, or none (-1). */
+static int overdue(void) {
+    uint32_t own = model.attr.bypass_limit, limit = own != 0 ? own : 64;
+    for (int place = 0; place < model.queued; place++) {
+        const model_waiter_t *waiter = &model.waiters[model.queue[place]];
+        if (own == 0 && !waiter->unnamed) continue;
+        return waiter->passed >= limit && waiter->rank != closer_rank ? model.queue[place] : -1;
+    }
+    return -1;
 }
 
 static int next_waiter(void) {
@@ -67,14 +75,14 @@ static int next_waiter(void) {
     for (int index = 0; index < model.queued; index++)
         if (best < 0 || before(&model.waiters[model.queue[index]], &model.waiters[best])) best = model.queue[index];
     if (best >= 0 && model.waiters[best].rank == closer_rank) return model.lost == 0 ? best : -1;
-    return best >= 0 && bypass_is_due() ? model.queue[0] : best;
+    return overdue() >= 0 ? overdue() : best;
 }
 
 /* Whether a newcomer may have a free gate before those who wait. */
 static bool may_pass(csk_rank_t rank, int64_t ticket) {
     int next = next_waiter();
     if (next < 0) return rank != closer_rank || model.lost == 0;
-    if (model.hand_over || bypass_is_due()) return false;
+    if (model.hand_over || overdue() >= 0) return false;
     const model_waiter_t *waiter = &model.waiters[next];
     return rank > waiter->rank || (rank == waiter->rank && (next == THREAD || ticket < waiter->ticket));
 }
@@ -143,7 +151,7 @@ static void grant(int index) {
 static void settle(void) {
     int next = next_waiter();
     if (next < 0 || model.holder != HOLDER_NONE) return;
-    if (next != THREAD || model.attr.policy == CSK_GATE_STRICT || model.hand_over || bypass_is_due()) grant(next);
+    if (next != THREAD || model.attr.policy == CSK_GATE_STRICT || model.hand_over || overdue() >= 0) grant(next);
     else if (!model.designated) model.designated = thread.woken = true;
 }
 
@@ -151,14 +159,15 @@ static void settle(void) {
 
 void model_take(void) { model.holder = fuzz_actor(); }
 
-int model_trylock(csk_rank_t rank) {
+static int try_to_enter(csk_rank_t rank, bool counts) {
     if (model.holder != HOLDER_NONE) return EBUSY;
     if (model.closed) return ESHUTDOWN;
-    if (!may_pass(rank, INT64_MAX)) return EBUSY;
-    count_pass();
+    if (!may_pass(in_order(rank), INT64_MAX)) return EBUSY;
+    if (counts) count_pass();
     model_take();
     return 0;
 }
+int model_trylock(csk_rank_t rank) { return try_to_enter(rank, true); }
 
 int model_lock(csk_rank_t rank, int ticks) {
     bool idle = model.holder == HOLDER_NONE && model.queued == 0 && !model.closed;
@@ -166,11 +175,13 @@ int model_lock(csk_rank_t rank, int ticks) {
     if (model.holder == fuzz_actor()) return EDEADLK;
     if (model.closed) return ESHUTDOWN;
     if (ticks <= 0 || model.holder == HOLDER_NONE) {
-        int status = model_trylock(rank);
+        /* It passes by one compare-and-swap, unless the gate has a limit. */
+        int status = try_to_enter(rank, model.attr.bypass_limit != 0);
         return status == EBUSY ? ETIMEDOUT : status;
     }
     int64_t ticket = ++model.tickets;
-    model.waiters[THREAD] = (model_waiter_t){ .rank = rank,
+    model.waiters[THREAD] = (model_waiter_t){ .rank = in_order(rank),
+                                              .unnamed = is_unnamed(rank),
                                               .ticket = (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket };
     insert(THREAD);
     memset(&thread, 0, sizeof thread);
@@ -253,7 +264,8 @@ static int queue_waiter(int index, csk_rank_t rank, int64_t deadline_ns, bool ad
     if (model.closed) return ESHUTDOWN;
     if (waiter->due || (waiter->state != IDLE && (waiter->state != GRANTED || waiter->adoptable))) return EBUSY;
     int64_t ticket = ++model.tickets;
-    *waiter = (model_waiter_t){ .rank = rank,
+    *waiter = (model_waiter_t){ .rank = in_order(rank),
+                                .unnamed = is_unnamed(rank),
                                 .deadline_ns = deadline_ns,
                                 .adoptable = adoptable,
                                 .grace_ticks = model.attr.grace_us == 0 ? 1 : model.attr.grace_us / 1000 };
