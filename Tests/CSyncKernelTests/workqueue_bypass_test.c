@@ -1,4 +1,6 @@
-/* workqueue_bypass_test.c: nobody who waits in a work queue is overtaken more often than the limit says. */
+/* workqueue_bypass_test.c: nobody who waits in a work queue is overtaken more often than the limit says.
+ *
+ * More than 400 lines: each kind of work that may be counted, and the model that all are compared with. */
 #include "child.h"
 #include "workqueue_fixture.h"
 

@@ -1,3 +1,6 @@
+/* cond_model.c: see cond_model.h.
+ *
+ * More than 400 lines: it is one state, which each call changes. */
 #include "cond_model.h"
 
 enum phase { FREE, LOCKS, LOCKS_WHEN, AWAITS, STANDS_IN_COND, RETAKES };

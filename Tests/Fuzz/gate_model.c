@@ -1,3 +1,6 @@
+/* gate_model.c: see gate_model.h.
+ *
+ * More than 400 lines: it is one state, which each call changes. */
 #include "gate_model.h"
 
 enum { IDLE, QUEUED, GRANTED, LOST };
