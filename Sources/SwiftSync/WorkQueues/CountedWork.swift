@@ -5,7 +5,7 @@ import CSyncKernel
 /// The kernel has this memory in the item's place, and gives it back before it calls the item's function.
 enum CountedWork {
     /// The kernel knows the memory by the address of `counted`.
-    private struct Memory {
+    @safe private struct Memory {
         var counted = unsafe csk_counted_work_t()
         let item: UnsafeMutablePointer<csk_work_t>
         let function: csk_work_function_t

@@ -59,7 +59,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     override func register() -> Int32 {
         let reference = unsafe Unmanaged.passUnretained(self)
         let memory = unsafe RuntimeFacts.lastingAddress(of: &memory)
-        memory.pointee.owner = unsafe reference
+        unsafe memory.pointee.owner = reference
         let work = unsafe memory.pointer(to: \.counted)!
         self.work = unsafe work
         recorder?.record(.pushed, id: id, tag: core.label)
