@@ -1,16 +1,16 @@
 /* clients_gate_unnamed.c: threads and callbacks whose priority nobody named are overtaken so often and no more, at a
  * gate without a limit. They count from a number just below it, so that a schedule needs few passes. */
-#include "gate_fixture.h"
+#include "lane_fixture.h"
 
 enum { LOW = -3, HIGH = 7 };
 
-/* All that wait have been passed so often but once. */
-static void one_pass_is_left(void) {
+static void all_are_passed(int times) {
     csk_gate_lock_queue(gate);
-    for (int i = 1; i < CSK_BYPASS_UNNAMED; i++) csk_gate_count_pass(gate);
+    for (int i = 0; i < times; i++) csk_gate_count_pass(gate);
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
 }
+static void one_pass_is_left(void) { all_are_passed(CSK_BYPASS_UNNAMED - 1); }
 
 /* ---- Those that stand in the queue ------------------------------------------------------------------------------- */
 
@@ -132,3 +132,59 @@ static void second_is_the_unnamed(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(gate_unnamed_callbacks, .threads = { queues_callbacks, a_try },
                            .check = second_is_the_unnamed)
+
+/* ---- Behind a row of named ones ---------------------------------------------------------------------------------- */
+
+static void callbacks(int first, int last, csk_rank_t rank) {
+    for (int who = first; who <= last; who++) callback(who, rank);
+}
+static void queue_in_lane(int index, csk_rank_t rank) {
+    shared->lane.function = is_dispatched;
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], rank, CSK_NEVER, &shared->lane, failed, NULL), 0);
+}
+
+/* The oldest of those under a limit has been passed too often, and waits for its queue. The look for another one ends
+ * with the row, so that it does not take longer the more wait. It goes on past a row that has become shorter. */
+static void queues_for_a_busy_queue(void) { queue_in_lane(0, csk_rank(LOW, CSK_PLACE_UNNAMED)); }
+static void queues_behind_a_row(void) {
+    explore_wait(&shared->blocks, 1);
+    lock(0);
+    callbacks(1, 2, csk_rank(LOW, CSK_PLACE_BACK));
+    callback(3, csk_rank(LOW, CSK_PLACE_UNNAMED));
+    one_pass_is_left();
+    callbacks(4, 5, csk_rank(HIGH, CSK_PLACE_BACK));
+    unlock();
+    explore_set(&shared->flags[0], 1);
+}
+static void serves_one_late(void) { serve_when_passed(1); }
+static void the_look_ends_with_the_row(void) { expect_order(6, (int[]){ 4, 5, 1, 3, 2, 10 }); }
+CLIENT_FAST_COMPACT_STRICT(gate_unnamed_behind_a_row,
+                           .threads = { queues_for_a_busy_queue, serves_one_late, queues_behind_a_row },
+                           .check = the_look_ends_with_the_row, .preemptions = 1)
+
+/* Who stands behind a row has been passed too often, and so has the oldest, which gives up. That takes half of the row
+ * out of the way. The other half goes when somebody queues behind others of a lane, who shows nothing of it himself. */
+static void queues_behind_others_of_a_lane(void) {
+    lock(0);
+    let_come(1, 1);
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[2], csk_rank(LOW, CSK_PLACE_UNNAMED), CSK_NEVER,
+                                            false, failed, NULL),
+                 0);
+    callbacks(3, 5, csk_rank(LOW, CSK_PLACE_BACK));
+    callback(6, csk_rank(LOW, CSK_PLACE_UNNAMED));
+    queue_in_lane(0, csk_rank(LOW - 1, CSK_PLACE_BACK));
+    all_are_passed(CSK_BYPASS_UNNAMED);
+    EXPECT_EQUAL(csk_gate_cancel(gate, &shared->waiters[2]), 0);
+    queue_in_lane(1, csk_rank(LOW - 1, CSK_PLACE_BACK));
+    unlock();
+}
+static void high_1(void) { comes(1, csk_rank(HIGH, CSK_PLACE_BACK)); }
+static void serves_two_beside_one_that_fails(void) { serve(3); }
+static void goes_before_the_high_one(void) { expect_order(7, (int[]){ 6, 1, 3, 4, 5, 10, 11 }); }
+#define CLIENT_ROW(name, setup_function)                                                            \
+    CLIENT(name, .setup = setup_function, .invariant = shows_the_queue,                             \
+           .threads = { queues_behind_others_of_a_lane, high_1, serves_two_beside_one_that_fails }, \
+           .check = goes_before_the_high_one, .preemptions = 1)
+CLIENT_ROW(gate_unnamed_shown_in_a_lane_fast, make_fast)
+CLIENT_ROW(gate_unnamed_shown_in_a_lane_compact, make_compact)
+CLIENT_ROW(gate_unnamed_shown_in_a_lane_strict, make_strict)

@@ -459,6 +459,10 @@ MUTANTS = [
     # The walk over those that were passed too often.
     ("the limit chooses who cannot be granted", ORDER, "        if (bounded && may_be_granted(waiter))",
      "        if (bounded)"),
+    ("a look for who is overdue goes past all that are named", ORDER,
+     "        if (!bounded && --steps == 0) return NULL;\n", "        (void)steps;\n"),
+    ("who queues in a lane does not show whom the list came to", ASYNC,
+     " || csk_gate_overdue(gate) != NULL,\n         first", ",\n         first"),
     ("the limit chooses out of a granted lane", ORDER, "    return !lane->granted && (lane->front == waiter ||",
      "    return (lane->front == waiter ||"),
     ("the limit looks at the oldest only", ORDER, "        passed -= waiter->arrival.passed;\n",

@@ -28,10 +28,10 @@ typedef struct csk_arrival {
 /* BEHIND: under no limit, and nobody who is under one is older; used by gates alone. */
 enum { CSK_ARRIVAL_FREE = 0, CSK_ARRIVAL_BOUNDED = 1, CSK_ARRIVAL_BEHIND = 2 };
 
-enum {
-    CSK_BYPASS_UNNAMED = 64, /* the limit for those whose priority nobody named, where the limit is 0 */
-    CSK_ARRIVALS_STEPS = 32
-};
+enum { CSK_BYPASS_UNNAMED = 64 }; /* the limit for those whose priority nobody named, where the limit is 0 */
+#ifndef CSK_ARRIVALS_STEPS        /* the explorer has fewer */
+enum { CSK_ARRIVALS_STEPS = 32 };
+#endif
 #define CSK_BYPASS_NEVER UINT32_MAX /* as a limit: nobody is under one */
 
 typedef struct csk_arrivals {
