@@ -4,14 +4,10 @@
 #include "csynckernel/cond.h"
 
 #include "gate_fixture.h"
+#include "late_fixture.h"
 
 static csk_cond_t *cond;
-static bool was_late;
-static bool is_told(int thread, const void *word) {
-    if (thread != 1 || !shared->flags[1] || !explore_is_own(thread, word) || *(const uint32_t *)word != WORD_TRY)
-        return false;
-    return was_late = true;
-}
+static bool is_told(int thread, const void *word) { return shared->flags[1] && is_late_with(thread, word, WORD_TRY); }
 static void with_cond(void) {
     cond = explore_allocate(sizeof *cond);
     EXPECT_EQUAL(csk_cond_init(cond, gate), 0);

@@ -1,16 +1,12 @@
 /* clients_gate_late.c: a thread that was told to try has no processor, and none for as long as others are there. Nobody
  * waits for it: neither who comes above it, nor who stands behind it. */
 #include "gate_fixture.h"
+#include "late_fixture.h"
 
 static uint64_t identity_of(int thread) { return 0x1000 * (uint64_t)(thread + 1); }
 
 /* Thread 1 is late from the moment at which it is told while it is parked; not any more once it is granted the gate. */
-static bool was_late;
-static bool is_told(int thread, const void *word) {
-    if (thread != 1 || word == &gate->queue_lock || *(const uint32_t *)word != WORD_TRY) return false;
-    was_late = true;
-    return true;
-}
+static bool is_told(int thread, const void *word) { return is_late_with(thread, word, WORD_TRY); }
 static void make_late_fast(void) {
     make_fast();
     was_late = false;

@@ -1,6 +1,6 @@
 /* clients_pqueue_late.c: a thread that was promised an item, or a place, has no processor, and none for as long as
  * others are there. One item, or one place, stays for it. All others go to others, the most urgent item first. */
-#include "explorer.h"
+#include "late_fixture.h"
 #include "queue/pqueue_line.h"
 
 static csk_pqueue_t *queue;
@@ -12,12 +12,10 @@ static struct {
 } * shared;
 
 /* Thread 1 sleeps on the condition variable of its record. */
-static bool was_late;
 static bool is_promised(int thread, const void *word) {
-    if (thread != 1 || !explore_is_own(thread, word)) return false;
+    if (!is_first_at_its_own(thread, word)) return false;
     const char *record = (const char *)word - offsetof(csk_pqueue_thread_t, condition);
-    if (!csk_pqueue_is_promised(&((const csk_pqueue_thread_t *)record)->waiter)) return false;
-    return was_late = true;
+    return is_late_if(csk_pqueue_is_promised(&((const csk_pqueue_thread_t *)record)->waiter));
 }
 static void make_with(uint64_t capacity) {
     queue = explore_allocate(sizeof *queue);

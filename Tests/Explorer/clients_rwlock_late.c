@@ -2,7 +2,7 @@
  * others are there. No other reader waits for it. */
 #include "base/observe.h"
 #include "base/platform.h"
-#include "explorer.h"
+#include "late_fixture.h"
 #include "readwrite/rwlock_queue.h"
 #include "rwlock_fixture.h"
 
@@ -15,11 +15,8 @@ static struct {
 
 /* Thread 1 is late from the moment at which it is told while it is parked; under STRICT, where nobody is told to try,
  * from the moment at which it is let in. */
-static bool was_late;
 static bool is_answered(int thread, const void *word) {
-    uint32_t answer = lock->policy == CSK_RWLOCK_STRICT ? WORD_GRANTED : WORD_TRY;
-    if (thread != 1 || !explore_is_own(thread, word) || *(const uint32_t *)word != answer) return false;
-    return was_late = true;
+    return is_late_with(thread, word, lock->policy == CSK_RWLOCK_STRICT ? WORD_GRANTED : WORD_TRY);
 }
 /* Who has waited for readers for a second reports it. */
 static void says_nothing(const csk_event_t *event) { (void)event; }

@@ -1,13 +1,10 @@
 /* clients_sem_late.c: a thread that was granted permits has no processor, and none for as long as others are there. The
  * permits are its own. Nobody else waits for it: neither those that the same signal serves, nor those behind it. */
+#include "late_fixture.h"
 #include "sem_fixture.h"
 
 /* Thread 1 is late from the moment at which it is granted its permits while it is parked. */
-static bool was_late;
-static bool is_granted(int thread, const void *word) {
-    if (thread != 1 || !explore_is_own(thread, word) || *(const uint32_t *)word != WORD_GRANTED) return false;
-    return was_late = true;
-}
+static bool is_granted(int thread, const void *word) { return is_late_with(thread, word, WORD_GRANTED); }
 static void make_late(void) {
     make_empty();
     was_late = false;

@@ -1,6 +1,6 @@
 /* clients_workqueue_late.c: a thread that waits at a work queue was answered, and has no processor, and none for as
  * long as others are there. Works, other callers, and drains go on. */
-#include "explorer.h"
+#include "late_fixture.h"
 #include "pool/pool.h"
 #include "queue/workqueue.h"
 #include "wait/spin_park.h"
@@ -14,10 +14,8 @@ static struct {
 } * shared;
 
 /* Thread 1 is late once it has an answer. */
-static bool was_late;
 static bool is_answered(int thread, const void *word) {
-    if (thread != 1 || !explore_is_own(thread, word) || *(const uint32_t *)word < CSK_WORD_ANSWER) return false;
-    return was_late = true;
+    return is_late_if(is_first_at_its_own(thread, word) && *(const uint32_t *)word >= CSK_WORD_ANSWER);
 }
 static void make_with(csk_workqueue_attr_t attr) {
     shared = explore_allocate(sizeof *shared);

@@ -1112,7 +1112,8 @@ MUTANTS = [
      "    queue->suspended &= SUSPENDED_EMPTIED; /* a shutdown goes on to take out works */\n", ""),
     # Work queues: who was overtaken too often.
     ("a work that was overtaken too often waits on", WQ_BYPASS,
-     "    if (queue->oldest_passed < limit) return next;\n", "    if (limit != 0) return next;\n"),
+     "    if (queue->oldest_passed < csk_arrivals_limit(queue->bypass_limit)) return next;\n",
+     "    if (csk_arrivals_limit(queue->bypass_limit) != 0) return next;\n"),
     ("who is overdue goes before what is older", WQ_BYPASS, "    return is_older(next, overdue) ? next : overdue;",
      "    return overdue;"),
     ("what begins overtakes nobody", WQ_ORDER, "        csk_work_note_passes(queue, work);\n", ""),

@@ -40,24 +40,40 @@ typedef struct csk_arrivals {
     uint32_t limit; /* for all; or CSK_BYPASS_NEVER; or 0 */
 } csk_arrivals_t;
 
+/* These two where somebody is, or may be, under the limit. */
+CSK_API void csk_arrivals_add_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed);
+CSK_API void csk_arrivals_remove_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served);
+
 /* One has come. `unnamed` says that nobody named its priority, which counts where the limit is 0. */
-CSK_API void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed);
+static inline void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed) {
+    if (CSK_LIKELY(arrivals->limit == 0) && CSK_LIKELY(!unnamed) && CSK_LIKELY(arrivals->oldest == NULL))
+        arrival->older = NULL;
+    else csk_arrivals_add_slow(arrivals, arrival, unnamed);
+}
 /* One goes: `served` says that it goes before all that are older. */
-CSK_API void csk_arrivals_remove(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served);
+static inline void csk_arrivals_remove(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served) {
+    if (CSK_UNLIKELY(arrivals->oldest != NULL)) csk_arrivals_remove_slow(arrivals, arrival, served);
+}
 /* One who never stood here was served before them all. */
 CSK_API void csk_arrivals_pass(csk_arrivals_t *arrivals);
+/* How often somebody may be passed where `limit` is 0, or a number. */
+static inline uint32_t csk_arrivals_limit(uint32_t limit) { return limit != 0 ? limit : (uint32_t)CSK_BYPASS_UNNAMED; }
 /* The one that has to go next, whatever its rank; NULL if there is none. */
 static inline csk_arrival_t *csk_arrivals_overdue(const csk_arrivals_t *arrivals) {
     const csk_arrival_t *oldest = arrivals->oldest;
     if (oldest == NULL || !oldest->is_bounded) return NULL;
-    uint32_t limit = arrivals->limit != 0 ? arrivals->limit : (uint32_t)CSK_BYPASS_UNNAMED;
-    return arrivals->oldest_passed >= limit ? arrivals->oldest : NULL;
+    return arrivals->oldest_passed >= csk_arrivals_limit(arrivals->limit) ? arrivals->oldest : NULL;
 }
 
-/* The list itself, for whoever keeps its ends elsewhere. Both return the oldest. */
+/* The list itself, for whoever keeps its ends elsewhere. The first two return the oldest. */
 CSK_API csk_arrival_t *csk_arrivals_link(csk_arrival_t *oldest, csk_arrival_t *arrival);
 CSK_API csk_arrival_t *csk_arrivals_unlink(csk_arrival_t *oldest, uint32_t *oldest_passed, csk_arrival_t *arrival,
                                            bool served);
+/* Somebody was served before all of the list up to `newest`. */
+static inline void csk_arrivals_pass_to(csk_arrival_t *newest, uint32_t *oldest_passed) {
+    newest->passed++;
+    (*oldest_passed)++;
+}
 
 CSK_END_DECLS
 

@@ -39,7 +39,7 @@ static void trim(csk_arrivals_t *arrivals) {
     }
 }
 
-void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed) {
+void csk_arrivals_add_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed) {
     trim(arrivals);
     arrival->is_bounded = arrivals->limit == 0 ? unnamed : arrivals->limit != CSK_BYPASS_NEVER;
     arrival->older = arrival->newer = NULL;
@@ -47,14 +47,12 @@ void csk_arrivals_add(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unn
     arrivals->oldest = csk_arrivals_link(arrivals->oldest, arrival);
 }
 
-void csk_arrivals_remove(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served) {
+void csk_arrivals_remove_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served) {
     if (arrival->older != NULL) unlink_from(arrivals, arrival, served);
     trim(arrivals);
 }
 
 void csk_arrivals_pass(csk_arrivals_t *arrivals) {
     trim(arrivals);
-    if (arrivals->oldest == NULL) return;
-    arrivals->oldest->older->passed++;
-    arrivals->oldest_passed++;
+    if (arrivals->oldest != NULL) csk_arrivals_pass_to(arrivals->oldest->older, &arrivals->oldest_passed);
 }

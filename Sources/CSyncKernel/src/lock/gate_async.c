@@ -155,7 +155,7 @@ typedef struct {
 static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
     csk_effects_t effects = { 0 };
     bool closing = request->closing;
-    csk_rank_t rank = closing ? request->rank : csk_rank_in_order(request->rank);
+    csk_rank_t rank = csk_rank_in_order(request->rank);
     csk_gate_lock_queue(gate);
     csk_gate_lane_t *lane = request->lane;
     bool busy = is_in_use(waiter) || (closing && csk_gate_conditions(gate) != NULL);
@@ -170,8 +170,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns, closing);
         waiter->lane = lane;
         waiter->adoptable = request->adoptable;
-        waiter->node.rank = rank;
-        waiter->arrival.is_bounded = rank != request->rank; /* it was of CSK_PLACE_UNNAMED */
+        csk_waiter_give_rank(waiter, request->rank);
         waiter->node.ticket = csk_gate_ticket(gate, rank);
         uint32_t grace_us = gate->grace_and_place >> 1;
         waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;

@@ -18,7 +18,7 @@ csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed, steps = CSK_ARRIVALS_STEPS;
     csk_gate_waiter_t *waiter = csk_gate_oldest(gate);
     if (waiter->arrival.is_bounded != CSK_ARRIVAL_BOUNDED) return NULL;
-    for (; passed >= csk_gate_limit(gate); waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
+    for (; passed >= csk_arrivals_limit(gate->bypass_limit); waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
          * same. */
         if (waiter->node.rank == GATE_RANK_CLOSER) return NULL;
@@ -54,8 +54,7 @@ static void trim(csk_gate_t *gate) {
 void csk_gate_count_pass(csk_gate_t *gate) {
     csk_arrival_t *oldest = oldest_arrival(gate);
     if (oldest == NULL) return;
-    oldest->older->passed++;
-    gate->oldest_bypassed++;
+    csk_arrivals_pass_to(oldest->older, &gate->oldest_bypassed);
     trim(gate);
 }
 

@@ -31,11 +31,8 @@ csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
 static inline bool csk_gate_has_limit(const csk_gate_t *gate) {
     return gate->bypass_limit != 0 && gate->bypass_limit != CSK_BYPASS_NEVER;
 }
-static inline uint32_t csk_gate_limit(const csk_gate_t *gate) {
-    return gate->bypass_limit != 0 ? gate->bypass_limit : (uint32_t)CSK_BYPASS_UNNAMED;
-}
 static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
-    bool may_be = gate->bounded != 0 && CSK_UNLIKELY(gate->oldest_bypassed >= csk_gate_limit(gate));
+    bool may_be = gate->bounded != 0 && CSK_UNLIKELY(gate->oldest_bypassed >= csk_arrivals_limit(gate->bypass_limit));
     return may_be ? csk_gate_find_overdue(gate) : NULL;
 }
 /* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */

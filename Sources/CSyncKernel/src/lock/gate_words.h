@@ -100,8 +100,8 @@
 /* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
 #define HELD_ENDED UINT64_C(8)
 
-/* The closing waiter's rank. It comes after every rank that csk_rank can give. */
-#define GATE_RANK_CLOSER ((csk_rank_t)INT32_MIN * 4 - 1)
+/* The closing waiter's rank: that of a priority below all that csk_rank can give. */
+#define GATE_RANK_CLOSER (csk_rank(INT32_MIN, CSK_PLACE_BACK) - 4)
 
 static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)(rank + (INT64_C(1) << 40)); }
 static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {

@@ -10,19 +10,9 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
 
-/* Where nobody is under a limit, the list of arrivals is left alone. */
-static inline void note_arrival(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool unnamed) {
-    if (CSK_LIKELY(sem->arrivals.limit == 0) && CSK_LIKELY(!unnamed) && CSK_LIKELY(sem->arrivals.oldest == NULL))
-        waiter->arrival.older = NULL;
-    else csk_arrivals_add(&sem->arrivals, &waiter->arrival, unnamed);
-}
-static inline void note_departure(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
-    if (CSK_UNLIKELY(sem->arrivals.oldest != NULL)) csk_arrivals_remove(&sem->arrivals, &waiter->arrival, granted);
-}
-
 static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
     csk_heap_remove(&sem->waiters, &waiter->node);
-    note_departure(sem, waiter, granted);
+    csk_arrivals_remove(&sem->arrivals, &waiter->arrival, granted);
     sem->waiting--;
 }
 
@@ -83,7 +73,7 @@ bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
     if (sem->waiters.root == NULL && sem->urgency != SEM_SEES_FOR_ITSELF) sem->urgency = 0;
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&sem->waiters, &waiter->node);
-    note_arrival(sem, waiter, unnamed);
+    csk_arrivals_add(&sem->arrivals, &waiter->arrival, unnamed);
     sem->waiting++;
     csk_sem_settle(sem, effects);
     if (csk_waiter_state(waiter) == WAITER_QUEUED) csk_sem_has_waiter(sem);

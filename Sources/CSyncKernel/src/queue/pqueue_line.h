@@ -106,7 +106,7 @@ static inline void csk_pqueue_begin_push(csk_pqueue_t *queue, csk_pqueue_item_t 
 /* After these two the line of the others may have to be served: csk_pqueue_serve. */
 static inline void csk_pqueue_insert(csk_pqueue_t *queue, csk_pqueue_item_t *item) {
     csk_heap_insert(&queue->heap, &item->node);
-    if (CSK_UNLIKELY(queue->arrivals.limit != 0)) csk_arrivals_add(&queue->arrivals, &item->arrival, false);
+    if (CSK_UNLIKELY(queue->arrivals.limit != 0)) csk_arrivals_add_slow(&queue->arrivals, &item->arrival, false);
     queue->count++;
 }
 /* The first in order, or the one that was overtaken too often. */

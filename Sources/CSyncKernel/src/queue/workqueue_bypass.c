@@ -41,13 +41,11 @@ static csk_arrival_t *older_than(const csk_workqueue_t *queue, const csk_work_t 
 void csk_work_note_passes(csk_workqueue_t *queue, const csk_work_t *work) {
     if (!is_older(work_of(queue->oldest), work)) return;
     csk_arrival_t *older = work->kind & WORK_COUNTED ? arrival_of(work)->older : older_than(queue, work);
-    older->passed++;
-    queue->oldest_passed++;
+    csk_arrivals_pass_to(older, &queue->oldest_passed);
 }
 
 csk_work_t *csk_work_next_by_limit(const csk_workqueue_t *queue, csk_work_t *next) {
-    uint32_t limit = queue->bypass_limit != 0 ? queue->bypass_limit : (uint32_t)CSK_BYPASS_UNNAMED;
-    if (queue->oldest_passed < limit) return next;
+    if (queue->oldest_passed < csk_arrivals_limit(queue->bypass_limit)) return next;
     csk_work_t *overdue = work_of(queue->oldest);
     return is_older(next, overdue) ? next : overdue;
 }
