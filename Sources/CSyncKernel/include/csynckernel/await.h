@@ -17,6 +17,10 @@
  * n threads that wait, leaving takes up to n calls of predicates. Neighbours in the order with the same predicate and
  * context are asked once.
  *
+ * One that others have overtaken, or that came in vain, as often as the gate's bypass limit says goes before all others
+ * from then on, as soon as its predicate is true. Without a limit that holds where nobody named its priority
+ * (CSK_PLACE_UNNAMED), after CSK_BYPASS_UNNAMED times. It counts whether the predicate was true meanwhile or not.
+ *
  * Before it stands among those that wait, a thread in csk_gate_lock_when may leave the gate, yield its processor and
  * come again, a few times. Meanwhile it does not count as one that waits (csk_gate_waiting), the gate can be closed,
  * and another one that comes or waits may have what it would have had, at whatever priority. After that it has the
@@ -111,6 +115,7 @@ struct csk_gate_condition {
     csk_gate_condition_t *before, *behind;
     struct csk_gate_conditions list; /* the gate's, while it is kept here */
     uint8_t chosen, asked, canceled;
+    uint32_t passed; /* how often it was overtaken, or came in vain */
 };
 
 /* Has `function` called once the predicate is true. The calling thread holds the gate, or nobody in particular does
@@ -128,7 +133,8 @@ CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
  * csk_gate_unwatch does. */
 CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank);
 /* The rank that a condition has when its function is called, for that function: what it queues at this rank has the
- * condition's place. It is of CSK_PLACE_UNNAMED where that of the condition was. */
+ * condition's place. It is of CSK_PLACE_UNNAMED where that of the condition was; and the highest there is, for one that
+ * was overtaken too often. */
 static inline csk_rank_t csk_gate_condition_rank(const csk_gate_condition_t *condition) {
     csk_rank_t rank = condition->waiter.node.rank;
     bool unnamed = condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED && (rank & 3) == CSK_PLACE_BACK;

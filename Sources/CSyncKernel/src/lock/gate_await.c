@@ -1,4 +1,5 @@
-/* gate_await.c: threads that wait at a gate until a predicate is true. See gate_await.h. */
+/* gate_await.c: threads that wait at a gate until a predicate is true. See gate_await.h.
+ * More than 400 lines: the list, the leaver, threads and functions share a condition's states. */
 #include "base/ordering.h"
 #include "base/raise.h"
 #include "lock/gate_await.h"
@@ -43,6 +44,34 @@ static void take_out(csk_gate_t *gate, csk_gate_condition_t *taken) {
     else if (list == &taken->list) {
         first->list.first = first;
         csk_gate_set_conditions(gate, &first->list);
+    }
+}
+
+static int64_t arrival_of(const csk_gate_condition_t *condition) {
+    int64_t ticket = condition->waiter.node.ticket;
+    return ticket < 0 ? -ticket : ticket;
+}
+
+/* As csk_arrivals_add has it: under the gate's own limit all, without one those whose rank nobody named. */
+static bool is_bounded(const csk_gate_t *gate, const csk_gate_condition_t *condition) {
+    if (gate->bypass_limit != 0) return csk_gate_has_limit(gate);
+    return condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
+}
+
+/* One was overtaken, or came in vain. After so many times it has a rank before all others, which it keeps. */
+static void count_pass(csk_gate_t *gate, csk_gate_condition_t *passed) {
+    if (!is_bounded(gate, passed) || ++passed->passed < csk_arrivals_limit(gate->bypass_limit)) return;
+    take_out(gate, passed);
+    csk_node_give_rank(&passed->waiter.node, csk_rank(INT32_MAX, CSK_PLACE_FRONT));
+    insert(gate, passed);
+}
+
+/* `found` goes before those behind it that came earlier. They are not asked, so it counts whether they are true or not.
+ * Those that are on their way count in the gate's queue. O(n). */
+static void count_passes(csk_gate_t *gate, const csk_gate_condition_t *found) {
+    for (csk_gate_condition_t *at = found->behind, *next; at != NULL; at = next) {
+        next = at->behind;
+        if (!at->chosen && arrival_of(at) < arrival_of(found)) count_pass(gate, at);
     }
 }
 
@@ -136,6 +165,7 @@ static bool ask_in_order(csk_gate_t *gate) {
         if (at->chosen) break;
         bool anew;
         found = is_true(gate, at, &anew) && !at->canceled;
+        if (found && !at->chosen) count_passes(gate, at);
         next = at->canceled ? at->behind : next_other(at);
         if (at->canceled) end_with(gate, at, ECANCELED, &ended);
         else if (found && at->function != NULL) end_with(gate, at, 0, &ended);
@@ -176,6 +206,7 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
     self->function = function;
     self->chosen = self->canceled = false;
     self->asked = NOT_ASKED;
+    self->passed = 0;
     csk_waiter_set(&self->waiter, function != NULL ? WAITER_QUEUED : WAITER_IDLE);
     if (function != NULL) {
         self->waiter.object = gate;
@@ -189,6 +220,7 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
 /* Called by the holder, whose predicate was false although it was chosen. */
 static void wait_on(csk_gate_t *gate, csk_gate_condition_t *self) {
     csk_gate_lock_queue(gate);
+    count_pass(gate, self);
     self->chosen = false;
     self->waiter.word = WORD_WAITING;
     csk_waiter_set(&self->waiter, WAITER_IDLE);
@@ -218,17 +250,9 @@ static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
 }
 
 /* Waits until the condition is chosen, and then for the gate. */
-static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, int64_t since_ns, int64_t deadline_ns,
-                          bool yields) {
-    if (yields) csk_yield_for_word(&self->waiter, deadline_ns);
-    csk_wait_t wait = { .object = gate,
-                        .object_kind = CSK_OBJECT_GATE,
-                        .waits_for = CSK_WAITS_FOR_PREDICATE,
-                        .waiter = &self->waiter,
-                        .rank = self->waiter.node.rank,
-                        .since_ns = since_ns,
-                        .deadline_ns = deadline_ns };
-    if (csk_gate_park_until_queued(gate, &self->waiter, &wait) == ETIMEDOUT) choose_itself(gate, self);
+static void wait_for_turn(csk_gate_t *gate, csk_gate_condition_t *self, csk_wait_t *wait, bool yields) {
+    if (yields) csk_yield_for_word(&self->waiter, wait->deadline_ns);
+    if (csk_gate_park_until_queued(gate, &self->waiter, wait) == ETIMEDOUT) choose_itself(gate, self);
     csk_cannot_fail(csk_waiter_wait(&csk_gate_wait_kind, gate, &self->waiter, CSK_NEVER, false));
     if (csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
 }
@@ -248,8 +272,15 @@ static int wait_until_true(csk_gate_t *gate, csk_gate_condition_t *self, int64_t
     for (;; yields = true) {
         uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
         csk_store(&gate->depth, 0u, CSK_RELAXED);
+        csk_wait_t wait = { .object = gate,
+                            .object_kind = CSK_OBJECT_GATE,
+                            .waits_for = CSK_WAITS_FOR_PREDICATE,
+                            .waiter = &self->waiter,
+                            .rank = self->waiter.node.rank, /* which only a holder changes */
+                            .since_ns = since_ns,
+                            .deadline_ns = deadline_ns };
         leave_waiting(gate, self->waiter.thread);
-        wait_for_turn(gate, self, since_ns, deadline_ns, yields);
+        wait_for_turn(gate, self, &wait, yields);
         csk_store(&gate->depth, depth, CSK_RELAXED);
         if (self->predicate(self->predicate_context)) return 0;
         if (has_passed(deadline_ns)) return ETIMEDOUT;

@@ -1,0 +1,91 @@
+/* await_bypass_test.c: who waits for a predicate is overtaken so often and no more. Threads that come in vain are the
+ * explorer's, clients_await_passed.c. */
+#include "csynckernel/await.h"
+#include "test.h"
+
+enum { LOW = -3, HIGH = 7, NEVER_SERVED = 300 };
+
+static csk_gate_t gate;
+static int items, overtaken;
+static bool is_served, is_open;
+static csk_rank_t low_rank; /* with which it goes */
+static csk_gate_condition_t low, high, closed;
+
+static csk_rank_t named(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
+static csk_rank_t unnamed(int32_t priority) { return csk_rank(priority, CSK_PLACE_UNNAMED); }
+
+static bool has_items(void *unused) {
+    (void)unused;
+    return items > 0;
+}
+static bool opens(void *unused) {
+    (void)unused;
+    return is_open;
+}
+static void is_low(csk_gate_condition_t *condition, void *context, int status) {
+    (void)context;
+    if (status != 0) return;
+    items--;
+    is_served = true;
+    low_rank = csk_gate_condition_rank(condition);
+}
+static void is_closed(csk_gate_condition_t *condition, void *context, int status) {
+    (void)condition, (void)context, (void)status;
+}
+/* Takes an item, and waits for the next. */
+static void is_high(csk_gate_condition_t *condition, void *context, int status) {
+    if (status != 0) return;
+    items--;
+    overtaken++;
+    CHECK_STATUS(csk_gate_watch(&gate, condition, named(HIGH), has_items, NULL, is_high, context), 0);
+}
+
+static void enter(void) { CHECK_STATUS(csk_gate_lock(&gate, 0), 0); }
+static void leave(void) { CHECK_STATUS(csk_gate_unlock(&gate), 0); }
+
+/* How often one that waits with that rank is overtaken by urgent ones, of which one always waits. */
+static int passes_before(csk_gate_attr_t attr, csk_rank_t rank) {
+    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
+    items = overtaken = 0;
+    is_served = is_open = false;
+    enter();
+    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, &closed, unnamed(LOW), opens, NULL, is_closed, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, &low, rank, has_items, NULL, is_low, NULL), 0);
+    leave();
+    items = 1;
+    enter();
+    leave(); /* it came later than the urgent one, which does not overtake it */
+    CHECK_EQ(overtaken, 1);
+    while (!is_served && overtaken <= NEVER_SERVED) {
+        enter();
+        items = 1;
+        leave();
+    }
+    int passes = overtaken - 1;
+    CHECK_STATUS(csk_gate_unwatch(&gate, &high), 0);
+    CHECK_STATUS(csk_gate_unwatch(&gate, &closed), 0);
+    CHECK_STATUS(csk_gate_unwatch(&gate, &low), is_served ? EBUSY : 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+    return passes;
+}
+
+static void one_that_names_no_priority_is_overtaken_so_often(void) {
+    for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) {
+        csk_gate_attr_t attr = { .policy = policy };
+        CHECK_EQ(passes_before(attr, unnamed(LOW)), CSK_BYPASS_UNNAMED);
+        CHECK_EQ(low_rank, csk_rank(INT32_MAX, CSK_PLACE_FRONT));
+        CHECK_EQ(passes_before(attr, named(LOW)), NEVER_SERVED);
+    }
+}
+static void a_limit_of_the_gates_own_is_for_all(void) {
+    for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) {
+        csk_gate_attr_t few = { .policy = policy, .bypass_limit = 3 };
+        CHECK_EQ(passes_before(few, unnamed(LOW)), 3);
+        CHECK_EQ(passes_before(few, named(LOW)), 3);
+        csk_gate_attr_t never = { .policy = policy, .bypass_limit = CSK_BYPASS_NEVER };
+        CHECK_EQ(passes_before(never, unnamed(LOW)), NEVER_SERVED);
+    }
+}
+
+TEST_MAIN(TEST(one_that_names_no_priority_is_overtaken_so_often), TEST(a_limit_of_the_gates_own_is_for_all))
