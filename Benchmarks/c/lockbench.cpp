@@ -1,8 +1,8 @@
 // lockbench: locks side by side in one run. All subjects take their turn in each round, in an order that changes from
 // round to round; a row is the median over the rounds, percentiles are those of the samples of all rounds together.
 //
-//   lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]...    the rows, or those of locks, priority, tail,
-//                                                                       timers, observation
+//   lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]...    the rows, or those of locks, priority,
+//                                                                       passes, tail, timers, observation
 //   lockbench --loop NAME N                              N lock-unlock pairs of one lock, for counting instructions
 #include <atomic>
 #include <chrono>
@@ -116,6 +116,56 @@ static void waits(Table &table, int others, bool urgent_only, double section_ns)
     if (!urgent_only) table.add(Lock::name, "least/most served", most ? double(least) / double(most) : 0);
 }
 
+// Whether the calling thread has stood in a gate's queue since this was false.
+static thread_local bool has_waited;
+static const csk_observer_t notes_waits = {
+    [](const csk_observer_t *, const csk_event_t *event) { has_waited |= event->kind == CSK_EVENT_WAIT_END; }, nullptr};
+
+// How many sections of four urgent threads there are between the moment at which a thread that names no priority comes
+// and the one at which it is served: of those that had waited, of which up to four may have come before it, and in all.
+template <class Gate>
+static void passes(Table &table, double section_ns) {
+    Gate gate;
+    warm(gate);
+    csk_observe(&notes_waits);
+    const int urgent = 4;
+    long turns = long(section_ns / loop_ns);
+    std::atomic<long> all{0}, waiters{0};
+    std::atomic<int> arrived{0};
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> team;
+    for (int t = 0; t < urgent; t++)
+        team.emplace_back([&] {
+            arrived++;
+            while (!stop.load(std::memory_order_relaxed)) {
+                has_waited = false;
+                gate.lock_urgent();
+                all++;
+                if (has_waited) waiters++;
+                busy(turns);
+                gate.unlock();
+            }
+        });
+    while (arrived < urgent) std::this_thread::yield();
+    std::vector<double> of_all, of_waiters;
+    int64_t end_ns = csk_now() + window_ms * int64_t(5000000);
+    while (of_all.empty() || csk_now() < end_ns) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        long all_before = all, waiters_before = waiters;
+        gate.lock_unnamed();
+        of_all.push_back(double(all - all_before));
+        of_waiters.push_back(double(waiters - waiters_before));
+        gate.unlock();
+    }
+    stop = true;
+    for (auto &thread : team) thread.join();
+    csk_observe(nullptr);
+    table.add(Gate::name, "of waiters", median(of_waiters));
+    table.add(Gate::name, "of waiters, most", *std::max_element(of_waiters.begin(), of_waiters.end()));
+    table.add(Gate::name, "in all", median(of_all));
+    table.add(Gate::name, "times served", double(of_all.size()));
+}
+
 template <class Lock>
 static void lateness(Table &table, int64_t timeout_ns, int tries) {
     Lock lock;
@@ -220,12 +270,20 @@ static void run_locks() {
 }
 
 static void run_priority() {
-    for (int others : {1, 2, 4, 8, 16})
+    for (int others : {1, 2, 4, 7, 8, 16})
         run("urgent thread among " + std::to_string(others) + ", 10 us sections, its waits", "", [&](Table &t) {
             each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
                 waits<std::remove_pointer_t<decltype(l)>>(t, others, true, 10000);
             });
         });
+}
+
+static void run_passes() {
+    run("passes before a thread that names no priority among 4 urgent, 10 us sections", "", [](Table &t) {
+        each_round<GateFast, GateCompact, GateStrict>(t, [&](auto *g) {
+            passes<std::remove_pointer_t<decltype(g)>>(t, 10000);
+        });
+    });
 }
 
 static void run_tail() {
@@ -314,6 +372,7 @@ int main(int argc, char **argv) {
     }
     if (wanted("locks")) run_locks();
     if (wanted("priority")) run_priority();
+    if (wanted("priority") || wanted("passes")) run_passes();
     if (wanted("tail")) run_tail();
     if (wanted("timers")) run_timers();
     if (wanted("observation")) run_observation();

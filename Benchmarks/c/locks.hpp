@@ -66,6 +66,10 @@ struct Gate {
     void lock_urgent() {
         if (csk_gate_lock(&gate, 1) != 0) std::abort();
     }
+    // Below the others, as a priority that nobody named.
+    void lock_unnamed() {
+        if (csk_gate_lock_ranked(&gate, csk_rank(-1, CSK_PLACE_UNNAMED), CSK_NEVER) != 0) std::abort();
+    }
     void unlock() { csk_gate_unlock(&gate); }
     bool lock_until(int64_t deadline_ns) { return csk_gate_timedlock(&gate, 0, deadline_ns) == 0; }
 };
