@@ -16,7 +16,7 @@ AREAS = (
          r"|^\d+ threads?, (100 ns|empty) sections(, direct hand-over)?$",
          "One thread at a time may be inside a lock. First what a lock costs when nobody else wants it, then how many "
          "operations a second all threads do together when they all want it."),
-    Area("priority", "An urgent thread among others", r"^urgent thread among",
+    Area("priority", "An urgent thread among others", r"^urgent thread among|^passes before a thread",
          "Some threads keep a lock busy with sections of 10 microseconds. Another thread comes every 200 microseconds, "
          "at high priority where the lock knows priorities. Its wait until it is inside is what its user notices."),
     Area("tail", "The tail and fairness", r"^\d+ threads?, 100 ns sections, waits$",

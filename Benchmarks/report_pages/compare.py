@@ -16,7 +16,7 @@ from .rows import Run, ours_and_peers
 from .words import MORE_IS_BETTER, digits, is_ours, quantity
 
 DRAWS, LEVEL, LEAST_CHANGE, FEWEST_ROUNDS = 1000, 0.99, 0.03, 5
-NEITHER = {"samples"}  # more is neither better nor worse
+NEITHER = {"samples", "times served"}  # more is neither better nor worse
 EXACT = {"instructions", "allocations"}  # counted, not timed
 
 
