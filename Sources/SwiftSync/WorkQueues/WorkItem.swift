@@ -42,12 +42,31 @@ enum WorkItem {
     /// Keeps releases of closures off the timers' thread. Work that will not run releases its closure, and that may run
     /// users' code and block. Delayed work whose time has come on a full or closed queue is refused, or drops other
     /// work, on the timers' thread. On that thread this function has another thread call `function`, and returns true.
+    ///
+    /// That is a worker of the pool. A block of Dispatch would wait for as long as tasks keep its threads busy.
     static func isLeftToAnother(
         _ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t
     ) -> Bool {
         guard status != 0 && csk_timer_is_current() else { return false }
-        nonisolated(unsafe) let work = unsafe work
-        DispatchQueue.global().async { unsafe function(work, status) }
+        let left = UnsafeMutablePointer<Left>.allocate(capacity: 1)
+        unsafe left.initialize(to: Left(item: csk_pool_item_t(), work: work, status: status, function: function))
+        nonisolated(unsafe) let item = unsafe left.pointer(to: \.item)!
+        if unsafe csk_pool_post(item, callLeft) != 0 { DispatchQueue.global().async { unsafe callLeft(item) } }
         return true
+    }
+
+    /// A call that is left to another thread.
+    private struct Left {
+        var item: csk_pool_item_t
+        let work: UnsafeMutablePointer<csk_work_t>
+        let status: Int32
+        let function: csk_work_function_t
+    }
+
+    private static let callLeft: csk_pool_function_t = { item in
+        let memory = unsafe Layout.whole(of: item!, at: \Left.item)
+        let left = unsafe memory.move()
+        unsafe memory.deallocate()
+        unsafe left.function(left.work, left.status)
     }
 }

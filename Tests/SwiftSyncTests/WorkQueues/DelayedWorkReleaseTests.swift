@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Testing
 
 @testable import SwiftSync
@@ -100,6 +101,27 @@ struct DelayedWorkReleaseTests {
         queue.shutdown(cancelsPending: true)
         await waitUntil { alive.value == 0 }
         withExtendedLifetime(work) {}
+    }
+
+    /// Tasks and blocks may keep the threads of Dispatch busy for as long as they like.
+    @Test func itIsReleasedThoughNoThreadOfDispatchIsFree() async {
+        await #expect(processExitsWith: .success) {
+            Thread {
+                let alive = Shared(), busy = Shared(), queue = WorkQueue(name: "shut down"), never = Semaphore()
+                for _ in 0..<1000 {
+                    DispatchQueue.global().async {
+                        busy.increment()
+                        never.wait()
+                    }
+                }
+                waitUntil { busy.value >= sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+                let work = Connection(alive, Shared()).open { queue.async(after: .milliseconds(1), $0) }
+                queue.shutdown()
+                waitUntil { alive.value == 0 }
+                withExtendedLifetime(work) {}
+                exit(alive.value == 0 ? 0 : 1)
+            }.join()
+        }
     }
 
     /// A run, and two threads that cancel: one of them owns the closure.
