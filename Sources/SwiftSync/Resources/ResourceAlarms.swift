@@ -32,14 +32,19 @@ struct ResourceAlarms {
 }
 
 /// The pause after which the fewest are tried again, when a factory has failed: twice the one before, until one
-/// succeeds.
+/// succeeds. Calls that fail together are one failure.
 struct ResourcePause {
     private(set) var end: Int64 = 0
     private var span: Int64 = 0
+    /// When it began.
+    private var since = Int64.min
 
     func lasts(at now: Int64) -> Bool { now < end }
 
-    mutating func begin(at now: Int64) {
+    /// A call has failed that began at `beginOfCall`. If that was before this pause, the call knew nothing of it.
+    mutating func begin(afterCallSince beginOfCall: Int64, at now: Int64) {
+        if beginOfCall < since { return }
+        since = now
         span = min(max(2 * span, 100_000_000), 30_000_000_000)
         end = now + span
     }

@@ -7,7 +7,7 @@ struct ResourceLimits {
     var makings = Int.max
     /// How often a request may be overtaken: ``BypassLimit``.
     var bypassLimit: UInt32?
-    /// How many requests may wait.
+    /// How many requests may wait for which nothing was begun.
     var waiters = Int.max
     /// Whether an idle resource is checked before its use.
     var checks = false
@@ -19,4 +19,6 @@ struct ResourceLimits {
     var late: Int { max(maximum, 16) }
     /// How many low priorities may have.
     var common: Int { maximum - reserved }
+    /// How many calls of the factory may run at once for low priorities.
+    var commonMakings: Int { max(makings - reserved, 1) }
 }

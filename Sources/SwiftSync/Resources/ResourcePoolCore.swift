@@ -168,10 +168,11 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other.
+    /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other. It inherits
+    /// nothing either: whoever gave the resource back has little to do with it.
     private func closeLater(_ closing: ResourcePoolState.Closing) {
-        Task { [self] in
-            await RequestDeadline.ignored { await close(closing.resource) }
+        Task.detached { [self] in
+            await close(closing.resource)
             perform(state.withLock { $0.endClosing(closing, at: csk_now()) })
         }
     }

@@ -33,7 +33,10 @@ import CSyncKernel
 /// - `common` <= `maximum` - `reserved`: the places that low priorities have taken, for what they use, for what was
 ///   begun for them, and for what is being closed after that. So what hangs for them takes nothing of the reserve.
 /// - A preparation begins only while there are fewer than requests that wait, or while the fewest are missing. Of
-///   requests that may use the reserve those alone count that were not begun for low priorities.
+///   requests that may use the reserve those alone count that were not begun for low priorities. Nor do these take all
+///   calls that may run at once, where some places are reserved and `makings` > 1.
+/// - Nobody is refused for whom a preparation begins. More wait besides than `waiters` only while preparations get slow
+///   or end.
 /// - Nobody waits who could go on. Where nothing is checked, the first in order takes whatever becomes idle, under the
 ///   same hold of the lock. If it can't, nobody can, since those who may use the reserve stand first. Where idle
 ///   resources are checked, each that waits has a check or a factory's call that is under way, as far as there are
@@ -97,12 +100,12 @@ struct ResourcePoolState {
     /// Does the same, or lets the task wait in order, and has made what is missing.
     mutating func enter(_ wait: ResourceWait, _ effects: inout Effects, at now: Int64) -> Turn? {
         if let turn = attempt(wait.request, &effects, at: now) { return turn }
-        if queue.count >= limits.waiters { return .failure(ResourcePoolError.full) }
         queue.append(wait, isCommon: isCommon(wait.request))
-        preparations.noteSlow(at: now)
-        let before = preparations.count
-        prepare(&effects, at: now)
-        wait.isForPreparation = preparations.count > before
+        wait.isForPreparation = prepare(&effects, at: now)
+        if !wait.isForPreparation, queue.count - preparations.count > limits.waiters {
+            queue.remove(wait, isServed: false)
+            return .failure(ResourcePoolError.full)
+        }
         hurry(for: wait, &effects)
         return nil
     }
@@ -232,9 +235,11 @@ struct ResourcePoolState {
     }
 
     /// Begins checks and calls of the factory, as long as fewer are under way than requests wait, or the fewest are
-    /// missing, and there are places.
-    private mutating func prepare(_ effects: inout Effects, at now: Int64) {
+    /// missing, and there are places. It returns whether any has begun.
+    @discardableResult
+    private mutating func prepare(_ effects: inout Effects, at now: Int64) -> Bool {
         preparations.noteSlow(at: now)
+        var hasBegun = false
         while !isShutDown {
             let isForCommon: Bool, isForRequest: Bool
             if queue.count - queue.commonCount > preparations.count - preparations.commonCount {
@@ -244,25 +249,31 @@ struct ResourcePoolState {
             } else if count < limits.minimum, !pause.lasts(at: now) {
                 (isForCommon, isForRequest) = (false, false)
             } else {
-                return
+                break
             }
             if isForRequest, limits.checks, let resource = popIdle(&effects, at: now) {
                 begin(resource, isForCommon, &effects, at: now)
-            } else if preparations.makingCount < limits.makings, late < limits.late,
-                count + closing < limits.maximum
-            {
+            } else if mayMake(forCommon: isForCommon), count + closing < limits.maximum {
                 begin(nil, isForCommon, &effects, at: now)
             } else {
-                return
+                break
             }
+            hasBegun = true
         }
+        return hasBegun
+    }
+
+    /// Whether one more call of the factory may run. Where there is a reserve, low priorities leave some to the others.
+    private func mayMake(forCommon isForCommon: Bool) -> Bool {
+        if isForCommon, preparations.commonMakingCount >= limits.commonMakings { return false }
+        return preparations.makingCount < limits.makings && late < limits.late
     }
 
     private mutating func begin(
         _ checked: PooledResource?, _ isCommon: Bool, _ effects: inout Effects, at now: Int64
     ) {
         let preparation = ResourcePreparation(
-            checking: checked, isCommon: isCommon, priority: queue.first?.priority,
+            checking: checked, isCommon: isCommon, priority: queue.first?.priority, begin: now,
             deadline: Deadline.sum(now, limits.preparationTimeout))
         preparations.append(preparation, at: now)
         if isCommon { common += 1 }
@@ -304,7 +315,7 @@ struct ResourcePoolState {
                 } else {
                     offer(resource, &effects, at: now)
                 }
-            case .failed(let error): fail(error, &effects, at: now)
+            case .failed(let error): fail(preparation, error, &effects, at: now)
             case .unfit: break
             }
         }
@@ -340,19 +351,21 @@ struct ResourcePoolState {
             } else {
                 late += 1
                 if given.isCommon { common -= 1 }
-                fail(ResourcePoolError.makingTimedOut, &effects, at: now)
+                fail(given, ResourcePoolError.makingTimedOut, &effects, at: now)
             }
         }
     }
 
     /// A factory has failed. Its error is for the first in order, or else for the report.
-    private mutating func fail(_ error: any Error, _ effects: inout Effects, at now: Int64) {
+    private mutating func fail(
+        _ call: ResourcePreparation, _ error: any Error, _ effects: inout Effects, at now: Int64
+    ) {
         if isShutDown { return }
         var isTold = false
         while !isTold, let first = queue.first { isTold = resolve(first, .failure(error), &effects) }
         if !isTold { effects.steps.append(.report(error)) }
         if count >= limits.minimum { return }
-        pause.begin(at: now)
+        pause.begin(afterCallSince: call.begin, at: now)
         setAlarm(.minimum, &effects, at: now)
     }
 

@@ -19,6 +19,7 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     let isCommon: Bool
     /// What its task begins with: the priority of the first in order. Nil: nobody waited.
     let firstPriority: TaskPriority?
+    let begin: Int64
     /// When it has lasted for too long.
     let deadline: Int64
     /// When it is slow, and whether it is: it stands for no request any more. The pool's lock guards this, and what
@@ -35,11 +36,12 @@ final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable
     var position = 0
     @exclusivity(unchecked) private var memory = HeapPlace()
 
-    init(checking checked: PooledResource?, isCommon: Bool, priority: TaskPriority?, deadline: Int64) {
+    init(checking checked: PooledResource?, isCommon: Bool, priority: TaskPriority?, begin: Int64, deadline: Int64) {
         self.checked = checked
         self.isCommon = isCommon
         firstPriority = priority
         self.priority = priority ?? .medium
+        self.begin = begin
         self.deadline = deadline
     }
 

@@ -12,6 +12,8 @@ struct ResourcePreparations {
     private(set) var commonCount = 0
     /// How many call the factory and are not late.
     private(set) var makingCount = 0
+    /// How many of these were begun for low priorities.
+    private(set) var commonMakingCount = 0
 
     /// After this part of the time that it has, one is slow, and others are begun for those who wait still. One that
     /// hangs would stand for each request that comes until its time is over.
@@ -41,7 +43,7 @@ struct ResourcePreparations {
     mutating func append(_ preparation: ResourcePreparation, at now: Int64) {
         list.append(preparation)
         stand(preparation, 1)
-        if preparation.checked == nil { makingCount += 1 }
+        countMaking(preparation, 1)
         if preparation.deadline == Deadline.never { return }
         preparation.slowTime = now + (preparation.deadline - now) / Self.quickPart
         quick.insert(preparation, rank: -preparation.slowTime)
@@ -50,7 +52,7 @@ struct ResourcePreparations {
     mutating func remove(_ preparation: ResourcePreparation) {
         list.remove(preparation)
         if preparation.isLate { return }
-        if preparation.checked == nil { makingCount -= 1 }
+        countMaking(preparation, -1)
         if preparation.isSlow {
             deadlines.remove(preparation)
         } else {
@@ -75,12 +77,18 @@ struct ResourcePreparations {
         guard let first = deadlines.first, first.deadline <= now else { return nil }
         deadlines.remove(first)
         first.isLate = true
-        if first.checked == nil { makingCount -= 1 }
+        countMaking(first, -1)
         return first
     }
 
     private mutating func stand(_ preparation: ResourcePreparation, _ difference: Int) {
         count += difference
         if preparation.isCommon { commonCount += difference }
+    }
+
+    private mutating func countMaking(_ preparation: ResourcePreparation, _ difference: Int) {
+        if preparation.checked != nil { return }
+        makingCount += difference
+        if preparation.isCommon { commonMakingCount += difference }
     }
 }

@@ -39,16 +39,6 @@ enum RequestDeadline {
             }, isolation: isolation)
         return try result.take()!.get()
     }
-
-    /// Runs what a request happens to set off, and what is not done for it alone.
-    static func ignored<R>(isolation: isolated (any Actor)? = #isolation, _ body: () async -> R) async -> R {
-        await $nearest.withValue(
-            Deadline.never,
-            operation: {
-                _ = isolation
-                return await body()
-            }, isolation: isolation)
-    }
 }
 
 extension Task where Success == Never, Failure == Never {

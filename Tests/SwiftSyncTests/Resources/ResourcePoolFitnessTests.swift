@@ -204,6 +204,31 @@ struct ResourcePoolFitnessTests {
         #expect(SyncErrorReason.full ~= ResourcePoolError.full)
     }
 
+    /// Those are too many who would wait for what is lent out, not those for whom there is a place.
+    @Test
+    func noneIsRefusedForWhomAFactoryOrACheckBegins() throws {
+        var state = ResourcePoolState(
+            ResourceLimits(maximum: 4, reserved: 1, waiters: 1, checks: true, preparationTimeout: 9))
+        func isRefused(_ priority: CommandPriority, at now: Int64) -> Bool {
+            let wait = ResourceWait(request(priority)), waiting = state.waitingCount
+            var effects = ResourcePoolState.Effects()
+            guard case .failure(let error) = state.enter(wait, &effects, at: now) else { return false }
+            return error as? ResourcePoolError == .full && effects.steps.isEmpty && state.waitingCount == waiting
+        }
+        _ = state.end(try make(1, in: &state), .keep, at: 0)
+        for index in 0..<3 {
+            let (_, preparation) = try queueMaking(.low, in: &state)
+            #expect((preparation.checked != nil) == (index == 0))
+        }
+        _ = queue(.low, in: &state)
+        #expect(isRefused(.low, at: 0))
+        // One place is reserved.
+        _ = try queueMaking(.high, in: &state)
+        #expect(isRefused(.highest, at: 0), "whatever the priority")
+        // What is slow stands for none of them.
+        #expect(isRefused(.high, at: 3))
+    }
+
     @Test(arguments: [(0, 1, 1, 1), (-1, 1, 1, 1), (1, 0, 1, 1), (1, -1, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0)])
     func limitsThatAreOutOfBoundsStopTheProgram(makings: Int, waiters: Int, lifetime: Int, timeout: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -178,7 +178,7 @@ struct ResourcePoolTests {
     @Test
     func aFailedFactoryGivesItsErrorToOneAndTheNextTries() async throws {
         let calls = Shared(0), go = Flag()
-        let pool = ResourcePool<Int>(maximum: 1) {
+        let pool = ResourcePool<Int>(maximum: 1, makeTimeout: nil) {
             let call = calls.access {
                 $0 += 1
                 return $0
@@ -202,7 +202,7 @@ struct ResourcePoolTests {
     @Test
     func aFactoryThatHangsHoldsUpNobodyPastTheTimeoutAndWhatItMakesIsKept() async throws {
         let go = Flag(), wasCancelled = Flag()
-        let pool = ResourcePool<Int>(maximum: 1) {
+        let pool = ResourcePool<Int>(maximum: 1, makeTimeout: nil) {
             await waitUntil { go.isRaised }
             if Task.isCancelled { wasCancelled.raise() }
             return 7
@@ -218,26 +218,6 @@ struct ResourcePoolTests {
         go.raise()
         #expect(try await pool.withResource { $0 } == 7)
         #expect(!wasCancelled.isRaised && pool.count == 1)
-    }
-
-    /// It stands for one request, and for those that come later only as long as it is not slow.
-    @Test
-    func aFactoryThatHangsHoldsUpNobodyBesideAFreePlace() async throws {
-        let go = Flag(), calls = Shared(0)
-        let pool = ResourcePool<Int>(maximum: 2, makeTimeout: .seconds(9)) {
-            let call = calls.access { calls -> Int in
-                calls += 1
-                return calls
-            }
-            if call == 1 { await waitUntil { go.isRaised } }
-            return call
-        }
-        await #expect(throws: ResourcePoolError.timedOut) {
-            try await pool.withResource(timeout: .milliseconds(2)) { $0 }
-        }
-        #expect(try await pool.withResource { $0 } == 2)
-        go.raise()
-        #expect(await pool.shutdown().isComplete)
     }
 
     // MARK: - Closing
