@@ -18,7 +18,7 @@ struct ResourcePoolCallerTests {
     @Test
     func aTaskThatIsCancelledWhileItsResourceIsMadeLeavesAndTheNextGetsIt() async throws {
         let goOn = Flag(), made = Shared(0)
-        let pool = ResourcePool(maximum: 1) {
+        let pool = ResourcePool(maximum: 1, makeTimeout: nil) {
             made.increment()
             await waitUntil { goOn.isRaised }
             return 7
@@ -53,7 +53,7 @@ struct ResourcePoolCallerTests {
     @Test
     func anErrorOfAFactoryWhoseTaskGaveUpIsForTheNext() async throws {
         let goOn = Flag(), made = Shared(0)
-        let pool = ResourcePool(maximum: 1) {
+        let pool = ResourcePool(maximum: 1, makeTimeout: nil) {
             made.increment()
             if made.value == 1 {
                 await waitUntil { goOn.isRaised }
@@ -158,7 +158,7 @@ struct ResourcePoolCallerTests {
     func aFactoryAndACloseMayUseThePoolThatCallsThem() async throws {
         let pools = Shared([ResourcePool<Int>]()), depth = Shared(0)
         let pool = ResourcePool<Int>(
-            maximum: 2,
+            maximum: 2, makeTimeout: nil,
             close: { _ in
                 _ = try? await pools.value[0].withResource(timeout: .milliseconds(1)) { _ in }
             },
@@ -215,7 +215,7 @@ struct ResourcePoolCallerTests {
         let goOn = Flag()
         do {
             let pool = ResourcePool(
-                maximum: 1, close: { (item: Item) in item.close() },
+                maximum: 1, makeTimeout: nil, close: { (item: Item) in item.close() },
                 make: { [ledger] in
                     await waitUntil { goOn.isRaised }
                     return Item(ledger)

@@ -3,61 +3,50 @@ import Testing
 
 @testable import SwiftSync
 
-/// Requests whose deadlines are shorter than what the factory takes, and more of them than resources.
+/// Requests that are given up before the factory returns, and more of them than resources.
 @Suite(.endsInTime)
 struct ResourcePoolLoadTests {
-    /// How the requests of a stretch of time ended.
-    private final class Stretch: Sendable {
-        let served = Atomic(0), refused = Atomic(0)
+    private static let clients = 40
 
-        var share: Double {
-            let served = served.load(ordering: .relaxed), all = served + refused.load(ordering: .relaxed)
-            return all == 0 ? 0 : Double(served) / Double(all)
-        }
-    }
-
-    /// Lets 40 clients make requests with deadlines of 50 ms for that long.
-    private static func load(_ pool: ResourcePool<Int>, for time: Duration) async -> Stretch {
-        let stretch = Stretch(), end = ContinuousClock.now + time
+    /// Lets all clients do that so often.
+    private static func load(times: Int, _ request: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<40 {
-                group.addTask {
-                    while ContinuousClock.now < end {
-                        do {
-                            try await pool.withResource(timeout: .milliseconds(50)) { _ in
-                                try await Task.sleep(for: .milliseconds(1))
-                            }
-                            stretch.served.add(1, ordering: .relaxed)
-                        } catch {
-                            stretch.refused.add(1, ordering: .relaxed)
-                        }
-                    }
-                }
-            }
+            for _ in 0..<clients { group.addTask { for _ in 0..<times { await request() } } }
         }
-        return stretch
     }
 
-    /// Where each factory was cancelled with the request that began it, none ever returned. It runs in a process of its
-    /// own, where no other test keeps the tasks' threads busy. On a machine that does other things besides, a stretch
-    /// may be bad all the same; so it is repeated until one is good.
+    /// Where each factory was cancelled with the request that began it, none ever returned.
     @Test
-    func requestsWithDeadlinesShorterThanTheFactoryAreServedOnceItHasReturned() async {
-        await #expect(processExitsWith: .success) {
-            let pool = ResourcePool(maximum: 4) {
-                try await Task.sleep(for: .milliseconds(100))
-                return 1
-            }
-            _ = await Self.load(pool, for: .milliseconds(300))
-            let end = ContinuousClock.now + .seconds(60)
-            var share = 0.0
-            repeat {
-                share = await Self.load(pool, for: .milliseconds(200)).share
-            } while share < 0.95 && ContinuousClock.now < end
-            mustHold(share >= 0.95)
-            mustHold(pool.count <= 4 && pool.inUseCount == 0)
-            let report = await pool.shutdown()
-            mustHold(report.isComplete)
+    func requestsWithDeadlinesShorterThanTheFactoryAreServedOnceItHasReturned() async throws {
+        let goOn = Door(), calls = Atomic(0), cancelled = Atomic(0), used = Shared([Int]())
+        let pool = ResourcePool(maximum: 4, makeTimeout: nil) {
+            let call = calls.add(1, ordering: .relaxed).newValue
+            await goOn.pass()
+            if Task.isCancelled { cancelled.add(1, ordering: .relaxed) }
+            return call
         }
+        let first = (0..<Self.clients).map { _ in Task { try await pool.withResource { _ in } } }
+        await waitUntil { pool.waitingCount == Self.clients }
+        for task in first { task.cancel() }
+        for task in first { await #expect(throws: ResourcePoolError.cancelled) { try await task.value } }
+        await Self.load(times: 4) {
+            await #expect(throws: ResourcePoolError.timedOut) {
+                try await pool.withResource(timeout: .milliseconds(1)) { _ in }
+            }
+        }
+        #expect(pool.count == 4 && pool.waitingCount == 0)
+        goOn.open()
+        await waitUntil { pool.idleCount == 4 }
+        await Self.load(times: 20) {
+            do {
+                try await pool.withResource { resource in
+                    await Task.yield()
+                    used.append(resource)
+                }
+            } catch { Issue.record(error) }
+        }
+        #expect(used.value.count == 20 * Self.clients && used.value.allSatisfy { 1...4 ~= $0 })
+        #expect(calls.load(ordering: .relaxed) == 4 && cancelled.load(ordering: .relaxed) == 0)
+        #expect(await pool.shutdown().isComplete)
     }
 }

@@ -11,7 +11,8 @@ struct ResourcePoolPromiseTests {
         maximum: Int, minimum: Int = 0, reserved: Int = 0, close: @escaping @Sendable (Item) async -> Void
     ) -> ResourcePool<Item> {
         ResourcePool(
-            maximum: maximum, minimum: minimum, reserved: reserved, close: close, make: { [ledger] in Item(ledger) })
+            maximum: maximum, minimum: minimum, reserved: reserved, makeTimeout: nil, close: close,
+            make: { [ledger] in Item(ledger) })
     }
 
     private func makePool(maximum: Int, reserved: Int = 0) -> ResourcePool<Item> {
@@ -140,7 +141,7 @@ struct ResourcePoolPromiseTests {
         }
 
         let made = Shared(0), deliver = Flag()
-        let slow = ResourcePool(maximum: 2, reserved: 1) {
+        let slow = ResourcePool(maximum: 2, reserved: 1, makeTimeout: nil) {
             made.increment()
             if made.value == 1 { await waitUntil { deliver.isRaised } }
             return 1
@@ -211,7 +212,7 @@ struct ResourcePoolPromiseTests {
     func aShutdownRefusesWhoWaitsForAFactoryAndClosesWhatThatMakes() async throws {
         let goOn = Flag(), isMaking = Flag(), wasCancelled = Flag()
         let pool = ResourcePool(
-            maximum: 1, close: { (item: Item) in item.close() },
+            maximum: 1, makeTimeout: nil, close: { (item: Item) in item.close() },
             make: { [ledger] in
                 isMaking.raise()
                 await waitUntil { goOn.isRaised }
@@ -232,7 +233,7 @@ struct ResourcePoolPromiseTests {
     @Test
     func aFactoryThatFailsAfterTheShutdownCompletesIt() async throws {
         let goOn = Flag(), isMaking = Flag()
-        let pool = ResourcePool<Int>(maximum: 1) {
+        let pool = ResourcePool<Int>(maximum: 1, makeTimeout: nil) {
             isMaking.raise()
             await waitUntil { goOn.isRaised }
             throw Item.Failure.expected
