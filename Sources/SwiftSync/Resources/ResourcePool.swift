@@ -34,8 +34,8 @@ import CSyncKernel
 /// Nothing here blocks a thread. Factory, `check`, `close` and `afterError` are called without any lock, the first
 /// three in a task of their own for each resource, so that one that hangs holds up no other. These tasks have no
 /// task-local values. Those of factory and `check` begin with the priority of the task that is first in order, those of
-/// `close` with the default one. They may use the pool, but a task that waits inside of its own use, of a factory or of a `close` for a further resource may wait for
-/// ever where all places are taken so.
+/// `close` with the default one. They may use the pool, but a task that waits inside of its own use, of a factory or of
+/// a `close` for a further resource may wait for ever where all places are taken so.
 ///
 /// A pool that goes away without ``shutdown(timeout:)`` closes its resources too, cancels what makes more, and waits
 /// for nobody. Taking a resource that is there costs two short sections of a ``PriorityMutex``, and no wait and no
@@ -60,15 +60,15 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next, if it may have what
     ///     there is. 0 means strict priority. Nil means strict priority for those whose calls name a priority, and 64
     ///     for the others.
-    ///   - makingLimit: how many calls of the factory may run at once, at least 1. Whoever is first in order gets what
-    ///     the first of them makes, for whomever it began. Low priorities leave as many of the calls to the others as
-    ///     `reserved` says, but one of them they may have. The default keeps a program that
+    ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
     ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
-    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. A call stands for one request
-    ///     that waits, until it has taken a third of `makeTimeout`. One that goes on past `makeTimeout` counts no more:
-    ///     `maximum` of these, or 16 if that is less, may be under way besides; then none begins for anybody.
-    ///   - waitersLimit: how many tasks may wait, at least 1, besides as many as there are calls of the factory and of
-    ///     `check` under way that are not slow. A further one gets `.full` at once, whatever its priority, unless such a
+    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. Of these calls low priorities
+    ///     leave `reserved` to the others, but may always have one. A call stands for one request that waits, until it
+    ///     has taken a third of `makeTimeout`: then it is slow, and another may begin. One that goes on past
+    ///     `makeTimeout` counts no more. Up to `maximum` of these, and at least 16, may be under way besides; while so
+    ///     many ignore that they are cancelled, no call begins.
+    ///   - waitersLimit: how many tasks may wait, at least 1, besides those for which a call of the factory or of
+    ///     `check` is under way that is not slow. A further one gets `.full` at once, whatever its priority, unless a
     ///     call begins for it. Nil: any number.
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
     ///     keeps all; zero or less closes each at once.
@@ -77,9 +77,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///     together are not closed together. Nil: any age.
     ///   - makeTimeout: how long a call of the factory or of `check` may last, more than zero. Then it is cancelled. A
     ///     call of the factory counts as failed, with `.makingTimedOut`, and its place is free; what it makes later is
-    ///     closed. After such a check its resource is closed. Nil: for ever. Then a call that hangs keeps its place, and
-    ///     stands for one request, so that nothing is made in its stead; the pool's shutdown cancels it, and waits for
-    ///     it.
+    ///     closed. After such a check its resource is closed. Nil: for ever. A call that hangs then keeps its place for
+    ///     good, and stands for one request, so nothing is made in its stead. A shutdown cancels it, and waits for it.
     ///   - name: what reports and messages call it. Nil stands for the file and line that make it.
     ///   - fileID: where the pool is made, which is its ``name`` where it has no other.
     ///   - line: the line there.

@@ -168,8 +168,8 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other. It inherits
-    /// nothing either: whoever gave the resource back has little to do with it.
+    /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other. It has
+    /// nothing of whoever gave the resource back, neither deadline nor priority.
     private func closeLater(_ closing: ResourcePoolState.Closing) {
         Task.detached { [self] in
             await close(closing.resource)

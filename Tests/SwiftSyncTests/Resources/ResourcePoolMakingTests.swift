@@ -87,7 +87,8 @@ struct ResourcePoolMakingTests {
 
     @Test
     func aFactoryAndACloseHaveNeitherTheDeadlineNorTheTaskLocalsOfWhoCausesThem() async throws {
-        let seen = Shared([String]()), note = { @Sendable (call: String) in
+        let seen = Shared([String]())
+        @Sendable func note(_ call: String) {
             seen.append("\(call): \(Self.baggage), \(RequestDeadline.nearest == Deadline.never)")
         }
         let pool = ResourcePool(maximum: 1, close: { _ in note("close") }, make: { note("make") })
