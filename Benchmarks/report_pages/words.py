@@ -2,7 +2,7 @@
 
 import re
 
-MORE_IS_BETTER = {"Mops/s", "requests/s", "least/most served"}
+MORE_IS_BETTER = {"Mops/s", "requests/s", "least/most served", "% served"}
 
 
 def digits(value):
@@ -38,6 +38,8 @@ def quantity(value, metric):
         return f"{value:.0f}"
     if metric == "Mops/s":
         return f"{digits(value)} Mops/s"
+    if metric == "% served":
+        return f"{digits(value)} %"
     if metric in ("least/most served", "allocations"):
         return digits(value)
     return duration(value * (1000 if metric.endswith("us") else 1))
