@@ -19,6 +19,7 @@ struct ResourceLimits {
     var late: Int { max(maximum, 16) }
     /// How many low priorities may have.
     var common: Int { maximum - reserved }
-    /// How many calls of the factory may run at once for low priorities.
-    var commonMakings: Int { max(makings - reserved, 1) }
+    /// How many calls of the factory may run at once for low priorities: their share of the places, so that one at
+    /// least is left to the others, if there are two.
+    var commonMakings: Int { max(min(makings, maximum) * common / maximum, 1) }
 }

@@ -62,11 +62,11 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///     for the others.
     ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
     ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
-    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. Of these calls low priorities
-    ///     leave `reserved` to the others, but may always have one. A call stands for one request that waits, until it
-    ///     has taken a third of `makeTimeout`: then it is slow, and another may begin. One that goes on past
-    ///     `makeTimeout` counts no more. Up to `maximum` of these, and at least 16, may be under way besides; while so
-    ///     many ignore that they are cancelled, no call begins.
+    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. Where places are reserved, low
+    ///     priorities have as large a share of these calls as of the places, and one at least. A call stands for one
+    ///     request that waits, until it has taken a third of `makeTimeout`: then it is slow, and another may begin. One
+    ///     that goes on past `makeTimeout` counts no more. Up to `maximum` of these, and at least 16, may be under way
+    ///     besides; while so many ignore that they are cancelled, no call begins.
     ///   - waitersLimit: how many tasks may wait, at least 1, besides those for which a call of the factory or of
     ///     `check` is under way that is not slow. A further one gets `.full` at once, whatever its priority, unless a
     ///     call begins for it. Nil: any number.

@@ -169,6 +169,8 @@ struct ResourcePoolMakingTests {
         #expect(high.outcome == 0 && made.started.isEmpty && first.outcome == nil)
         let late = state.finish(hanging, .ready(Pooled(2)), at: 0)
         #expect(first.outcome == 0 && next.outcome == nil && late.started.count == 1)
+        #expect(ResourceLimits(maximum: 100, reserved: 20, makings: 16).commonMakings == 12)
+        #expect(ResourceLimits(maximum: 100, reserved: 1, makings: 16).commonMakings == 15)
         // One call is theirs, whatever is reserved.
         var other = ResourcePoolState(ResourceLimits(maximum: 4, reserved: 3, makings: 1))
         let (low, only) = try queueMaking(.low, in: &other), urgent = queue(.high, in: &other)
