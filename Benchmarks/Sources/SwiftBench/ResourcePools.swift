@@ -51,8 +51,8 @@ struct ResourcePools {
             ])
     }
 
-    /// What each of many resources takes from its request to the end of its use, where each has a task that waits for it
-    /// and a call of the factory, and none of these returns before all have begun. Their closing is not measured.
+    /// What each of many resources takes from its request to the end of its use, where each has a task that waits for
+    /// it and a call of the factory, and none of these returns before all have begun. Their closing is not measured.
     private func makingsAtOnce() {
         let loops = LoopGroup(results: results, rounds: rounds)
         func turn(_ name: String, _ number: Int) -> Turn {
