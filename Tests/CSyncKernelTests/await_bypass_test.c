@@ -88,4 +88,72 @@ static void a_limit_of_the_gates_own_is_for_all(void) {
     }
 }
 
-TEST_MAIN(TEST(one_that_names_no_priority_is_overtaken_so_often), TEST(a_limit_of_the_gates_own_is_for_all))
+/* ---- Several that are overtaken ---------------------------------------------------------------------------------- */
+
+enum { SEVERAL = 3 };
+
+static csk_gate_condition_t several[SEVERAL];
+static int served[SEVERAL], served_count;
+
+static bool has_two_items(void *unused) {
+    (void)unused;
+    return items > 1;
+}
+static void is_one_of_several(csk_gate_condition_t *condition, void *number, int status) {
+    (void)condition;
+    if (status != 0) return;
+    items = 0;
+    served[served_count++] = (int)(intptr_t)number;
+}
+static void watch_several(int number, csk_gate_predicate_t predicate) {
+    CHECK_STATUS(csk_gate_watch(&gate, &several[number], unnamed(LOW), predicate, NULL, is_one_of_several,
+                                (void *)(intptr_t)number),
+                 0);
+}
+static void give_items(int count) {
+    enter();
+    items = count;
+    leave();
+}
+
+/* All are passed at once, and go in the order in which they came. */
+static void those_that_are_overtaken_go_in_their_order(void) {
+    CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
+    items = overtaken = served_count = 0;
+    enter();
+    for (int i = 0; i < SEVERAL; i++) watch_several(i, has_items);
+    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    leave();
+    for (int i = 0; i < CSK_BYPASS_UNNAMED + SEVERAL; i++) give_items(1);
+    CHECK_EQ(overtaken, CSK_BYPASS_UNNAMED);
+    for (int i = 0; i < SEVERAL; i++) CHECK_EQ(served[i], i);
+    CHECK_STATUS(csk_gate_unwatch(&gate, &high), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+/* Others that are overtaken as often do not pass one that was before. */
+static void who_was_overtaken_first_goes_first(void) {
+    CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
+    items = overtaken = served_count = 0;
+    enter();
+    watch_several(0, has_two_items);
+    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    leave();
+    for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) give_items(1);
+    enter();
+    watch_several(1, has_items);
+    leave();
+    give_items(1); /* the urgent one came before it */
+    for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) give_items(1);
+    CHECK_EQ(served_count, 0);
+    give_items(2);
+    give_items(1);
+    CHECK_EQ(served_count, 2);
+    CHECK_EQ(served[0], 0);
+    CHECK_EQ(served[1], 1);
+    CHECK_STATUS(csk_gate_unwatch(&gate, &high), 0);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
+TEST_MAIN(TEST(those_that_are_overtaken_go_in_their_order), TEST(who_was_overtaken_first_goes_first),
+          TEST(one_that_names_no_priority_is_overtaken_so_often), TEST(a_limit_of_the_gates_own_is_for_all))

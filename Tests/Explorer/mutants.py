@@ -231,9 +231,12 @@ MUTANTS = [
      "        csk_node_give_rank(&condition->waiter.node, rank);\n", ""),
     ("who goes before others that wait for predicates is not counted", AWAIT,
      "        if (found && !at->chosen) count_passes(gate, at);\n", "        (void)count_passes;\n"),
-    ("who comes to its predicate in vain is not counted", AWAIT, "    count_pass(gate, self);\n", ""),
+    ("who comes to its predicate in vain is not counted", AWAIT,
+     "    if (has_enough(gate, self)) put_first(gate, self, last_overdue(gate));\n", ""),
     ("who was passed too often stays behind others' predicates", AWAIT,
-     "    csk_node_give_rank(&passed->waiter.node, csk_rank(INT32_MAX, CSK_PLACE_FRONT));\n", ""),
+     "    csk_node_give_rank(&passed->waiter.node, csk_rank(INT32_MAX, CSK_PLACE_FRONT));\n"
+     "    passed->waiter.node.ticket = last != NULL ? last->waiter.node.ticket + 1 : INT64_MIN;\n"
+     "    append_behind(gate, last, passed);\n", "    insert(gate, passed), (void)last;\n"),
     ("those that named their priority are passed so often too", AWAIT,
      "    return condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED;\n", "    return condition != NULL;\n"),
     ("who moves past the one that is asked is not asked", AWAIT, "        ask_anew(gate);\n",

@@ -43,7 +43,8 @@ enum WorkItem {
     /// users' code and block. Delayed work whose time has come on a full or closed queue is refused, or drops other
     /// work, on the timers' thread. On that thread this function has another thread call `function`, and returns true.
     ///
-    /// That is a worker of the pool. A block of Dispatch would wait for as long as tasks keep its threads busy.
+    /// That is a worker of the pool, so the release waits where all of its threads are blocked. A block of Dispatch
+    /// would wait for as long as tasks keep its threads busy, which are as few as the processors.
     static func isLeftToAnother(
         _ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t
     ) -> Bool {
@@ -56,6 +57,7 @@ enum WorkItem {
     }
 
     /// A call that is left to another thread.
+    @safe
     private struct Left {
         var item: csk_pool_item_t
         let work: UnsafeMutablePointer<csk_work_t>

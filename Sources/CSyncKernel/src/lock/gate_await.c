@@ -13,7 +13,12 @@ _Thread_local csk_gate_place_t *csk_gate_place __attribute__((tls_model("initial
 
 /* ---- The list, under the queue lock ------------------------------------------------------------------------------ */
 
-static void append_behind(csk_gate_conditions_t *list, csk_gate_condition_t *before, csk_gate_condition_t *added) {
+static void append_behind(csk_gate_t *gate, csk_gate_condition_t *before, csk_gate_condition_t *added) {
+    if (csk_gate_conditions(gate) == NULL) {
+        added->list.first = NULL;
+        csk_gate_set_conditions(gate, &added->list);
+    }
+    csk_gate_conditions_t *list = csk_gate_conditions(gate);
     added->before = before;
     added->behind = before != NULL ? before->behind : list->first;
     if (added->behind != NULL) added->behind->before = added;
@@ -23,14 +28,10 @@ static void append_behind(csk_gate_conditions_t *list, csk_gate_condition_t *bef
 
 /* O(n): by rank, then by arrival. */
 static void insert(csk_gate_t *gate, csk_gate_condition_t *added) {
-    if (csk_gate_conditions(gate) == NULL) {
-        added->list.first = NULL;
-        csk_gate_set_conditions(gate, &added->list);
-    }
-    csk_gate_conditions_t *list = csk_gate_conditions(gate);
-    csk_gate_condition_t *before = NULL, *next = list->first;
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    csk_gate_condition_t *before = NULL, *next = list != NULL ? list->first : NULL;
     for (; next != NULL && csk_heap_before(&next->waiter.node, &added->waiter.node); next = next->behind) before = next;
-    append_behind(list, before, added);
+    append_behind(gate, before, added);
 }
 
 /* The list leaves the memory of the one that is taken out. */
@@ -47,9 +48,22 @@ static void take_out(csk_gate_t *gate, csk_gate_condition_t *taken) {
     }
 }
 
+/* ---- Those that are overtaken, under the queue lock -------------------------------------------------------------- */
+
 static int64_t arrival_of(const csk_gate_condition_t *condition) {
     int64_t ticket = condition->waiter.node.ticket;
     return ticket < 0 ? -ticket : ticket;
+}
+
+/* Those that were overtaken too often have the highest rank, and tickets before all that gates give. */
+static bool is_overdue(const csk_gate_condition_t *condition) { return condition->waiter.node.ticket < INT64_MIN / 2; }
+
+/* O(n): they stand first. */
+static csk_gate_condition_t *last_overdue(const csk_gate_t *gate) {
+    csk_gate_condition_t *last = NULL;
+    for (csk_gate_condition_t *at = csk_gate_conditions(gate)->first; at != NULL && is_overdue(at); at = at->behind)
+        last = at;
+    return last;
 }
 
 /* As csk_arrivals_add has it: under the gate's own limit all, without one those whose rank nobody named. */
@@ -58,20 +72,30 @@ static bool is_bounded(const csk_gate_t *gate, const csk_gate_condition_t *condi
     return condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
 }
 
-/* One was overtaken, or came in vain. After so many times it has a rank before all others, which it keeps. */
-static void count_pass(csk_gate_t *gate, csk_gate_condition_t *passed) {
-    if (!is_bounded(gate, passed) || ++passed->passed < csk_arrivals_limit(gate->bypass_limit)) return;
+/* Whether one that was overtaken, or came in vain, was so often enough. */
+static bool has_enough(const csk_gate_t *gate, csk_gate_condition_t *passed) {
+    return is_bounded(gate, passed) && !is_overdue(passed) &&
+           ++passed->passed >= csk_arrivals_limit(gate->bypass_limit);
+}
+
+/* Such a one goes before all others from now on, but behind `last`, the last of those that do. */
+static void put_first(csk_gate_t *gate, csk_gate_condition_t *passed, csk_gate_condition_t *last) {
     take_out(gate, passed);
     csk_node_give_rank(&passed->waiter.node, csk_rank(INT32_MAX, CSK_PLACE_FRONT));
-    insert(gate, passed);
+    passed->waiter.node.ticket = last != NULL ? last->waiter.node.ticket + 1 : INT64_MIN;
+    append_behind(gate, last, passed);
 }
 
 /* `found` goes before those behind it that came earlier. They are not asked, so it counts whether they are true or not.
  * Those that are on their way count in the gate's queue. O(n). */
 static void count_passes(csk_gate_t *gate, const csk_gate_condition_t *found) {
+    if (is_overdue(found) || gate->bypass_limit == CSK_BYPASS_NEVER) return;
+    csk_gate_condition_t *last = last_overdue(gate);
     for (csk_gate_condition_t *at = found->behind, *next; at != NULL; at = next) {
         next = at->behind;
-        if (!at->chosen && arrival_of(at) < arrival_of(found)) count_pass(gate, at);
+        if (at->chosen || arrival_of(at) >= arrival_of(found) || !has_enough(gate, at)) continue;
+        put_first(gate, at, last);
+        last = at;
     }
 }
 
@@ -220,7 +244,7 @@ static void begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predica
 /* Called by the holder, whose predicate was false although it was chosen. */
 static void wait_on(csk_gate_t *gate, csk_gate_condition_t *self) {
     csk_gate_lock_queue(gate);
-    count_pass(gate, self);
+    if (has_enough(gate, self)) put_first(gate, self, last_overdue(gate));
     self->chosen = false;
     self->waiter.word = WORD_WAITING;
     csk_waiter_set(&self->waiter, WAITER_IDLE);
