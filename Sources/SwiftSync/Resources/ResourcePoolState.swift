@@ -101,8 +101,8 @@ struct ResourcePoolState {
     mutating func enter(_ wait: ResourceWait, _ effects: inout Effects, at now: Int64) -> Turn? {
         if let turn = attempt(wait.request, &effects, at: now) { return turn }
         queue.append(wait, isCommon: isCommon(wait.request))
-        wait.isForPreparation = prepare(&effects, at: now)
-        if !wait.isForPreparation, queue.count - preparations.count > limits.waiters {
+        wait.hasBegunSomething = prepare(&effects, at: now)
+        if !wait.hasBegunSomething, queue.count - preparations.count > limits.waiters {
             queue.remove(wait, isServed: false)
             return .failure(ResourcePoolError.full)
         }

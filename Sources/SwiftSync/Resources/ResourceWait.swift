@@ -12,8 +12,8 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     /// A resource whose use has begun, or why there is none. It is written under the pool's lock, before the wait is
     /// resolved.
     var turn: Result<PooledResource, any Error>?
-    /// Whether a factory or a check began for it when it came: what these take is no contention.
-    var isForPreparation = false
+    /// Whether a factory or a check began when it came: what these take is no contention.
+    var hasBegunSomething = false
     /// Its place among those of its rank. It is written before the task waits.
     fileprivate(set) var ticket: Int64 = 0
     /// Whether it may only have what is not reserved. Guarded by the pool's lock.
@@ -29,7 +29,7 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_RESOURCE)
         unsafe told.rank = csk_rank_in_order(request.rank)
         unsafe told.ticket = ticket
-        unsafe told.is_not_counted = isForPreparation ? 1 : 0
+        unsafe told.is_not_counted = hasBegunSomething ? 1 : 0
     }
 
     var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
