@@ -299,7 +299,7 @@ struct ResourcePoolState {
         var effects = Effects()
         preparations.remove(preparation)
         if preparation.isLate {
-            finishLate(preparation, outcome, &effects)
+            finishLate(preparation, outcome, &effects, at: now)
             return effects
         }
         if let checked = preparation.checked, !isReady(outcome) || isShutDown || checked.expires <= now {
@@ -329,7 +329,8 @@ struct ResourcePoolState {
 
     /// What was checked has its place, and is counted as closing. What was made has none.
     private mutating func finishLate(
-        _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, _ effects: inout Effects
+        _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, _ effects: inout Effects,
+        at now: Int64
     ) {
         if let checked = preparation.checked {
             effects.steps.append(.close(.init(resource: checked, isCommon: preparation.isCommon, hasPlace: true)))
@@ -337,7 +338,7 @@ struct ResourcePoolState {
             effects.steps.append(.close(.init(resource: resource, isCommon: false, hasPlace: false)))
         } else {
             late -= 1
-            wakeDrains(&effects)
+            goOn(&effects, at: now)
         }
     }
 

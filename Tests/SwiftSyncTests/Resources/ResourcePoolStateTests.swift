@@ -211,6 +211,27 @@ struct ResourcePoolStateTests {
         check(state.end(uses[1], .keep, at: .max - 1).calls.isEmpty)
     }
 
+    // MARK: - Calls of the factory that hang or fail
+
+    @Test
+    func aCallThatFailsTooLateLetsTheNextBegin() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 1, preparationTimeout: 9))
+        let hanging = try (0..<16).map { try makeTooLate(.normal, in: &state, at: 100 * $0) }
+        let next = queue(.normal, in: &state)
+        let end = state.finish(hanging[0], .failed(Item.Failure.expected), at: 2000)
+        #expect(end.started.count == 1 && next.outcome == nil && state.waitingCount == 1)
+    }
+
+    /// Begins a call of the factory that lasts for too long, and goes on all the same.
+    private func makeTooLate(
+        _ priority: CommandPriority, in state: inout ResourcePoolState, at now: Int64
+    ) throws -> ResourcePreparation {
+        let (wait, making) = try queueMaking(priority, in: &state, at: now)
+        _ = state.ring(.preparation, dueAt: now + 3, now: now + 9)
+        #expect(throws: ResourcePoolError.makingTimedOut) { try wait.turn!.get() }
+        return making
+    }
+
     // MARK: - What it says
 
     @Test
