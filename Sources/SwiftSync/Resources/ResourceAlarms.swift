@@ -41,11 +41,13 @@ struct ResourcePause {
 
     func lasts(at now: Int64) -> Bool { now < end }
 
-    /// A call has failed that began at `beginOfCall`. If that was before this pause, the call knew nothing of it.
+    /// A call has failed that began at `beginOfCall`. If that was before this pause, the call knew nothing of it: the
+    /// pause begins anew, and is no longer.
     mutating func begin(afterCallSince beginOfCall: Int64, at now: Int64) {
-        if beginOfCall < since { return }
-        since = now
-        span = min(max(2 * span, 100_000_000), 30_000_000_000)
+        if beginOfCall >= since {
+            since = now
+            span = min(max(2 * span, 100_000_000), 30_000_000_000)
+        }
         end = now + span
     }
 }

@@ -330,7 +330,10 @@ struct ResourcePoolMakingTests {
                 state.finish(making[index], .failed(Item.Failure.expected), at: now + Int64(index))
             }
             #expect(failed.flatMap(\.calls) == [due] && failed.allSatisfy { $0.started.isEmpty })
-            making = state.ring(.minimum, dueAt: due, now: due).started
+            // The pause is that of the last of them.
+            let early = state.ring(.minimum, dueAt: due, now: due)
+            #expect(early.started.isEmpty && early.calls == [due + 7])
+            making = state.ring(.minimum, dueAt: due + 7, now: due + 7).started
             #expect(making.count == 8)
         }
     }

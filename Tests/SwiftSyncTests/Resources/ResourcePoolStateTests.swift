@@ -232,6 +232,24 @@ struct ResourcePoolStateTests {
         return making
     }
 
+    @Test
+    func aCallOfBeforeThePauseThatFailsAfterItBeginsItAnew() throws {
+        let ms: Int64 = 1_000_000
+        var state = makeState(maximum: 2, minimum: 2)
+        let first = state.fill(at: 0).started
+        try #require(first.count == 2)
+        check(state.finish(first[0], .failed(Item.Failure.expected), at: 200 * ms).calls == [300 * ms])
+        let again = state.ring(.minimum, dueAt: 300 * ms, now: 300 * ms).started
+        try #require(again.count == 1)
+        let failed = state.finish(first[1], .failed(Item.Failure.expected), at: 450 * ms)
+        #expect(failed.started.isEmpty && failed.calls == [550 * ms])
+        // The other knew of the first pause, and doubles it.
+        check(state.finish(again[0], .failed(Item.Failure.expected), at: 500 * ms).calls.isEmpty)
+        let early = state.ring(.minimum, dueAt: 550 * ms, now: 550 * ms)
+        #expect(early.started.isEmpty && early.calls == [700 * ms])
+        check(state.ring(.minimum, dueAt: 700 * ms, now: 700 * ms).started.count == 2)
+    }
+
     // MARK: - What it says
 
     @Test
