@@ -22,4 +22,6 @@ struct ResourceLimits {
     /// How many calls of the factory may run at once for low priorities: their share of the places, so that one at
     /// least is left to the others, if there are two.
     var commonMakings: Int { max(min(makings, maximum) * common / maximum, 1) }
+    /// How many of the calls that go on although they were given up may be theirs.
+    var commonLate: Int { late * common / maximum }
 }

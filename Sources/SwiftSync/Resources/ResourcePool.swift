@@ -65,8 +65,9 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. Where places are reserved, low
     ///     priorities have as large a share of these calls as of the places, and one at least. A call stands for one
     ///     request that waits, until it has taken a third of `makeTimeout`: then it is slow, and another may begin. One
-    ///     that goes on past `makeTimeout` counts no more. Up to `maximum` of these, and at least 16, may be under way
-    ///     besides; while so many ignore that they are cancelled, no call begins.
+    ///     that goes on past `makeTimeout` counts no more. While `maximum` of these, and at least 16, ignore that they
+    ///     are cancelled, no call begins; low priorities have their share of these too, and then no call begins for
+    ///     them.
     ///   - waitersLimit: how many tasks may wait, at least 1, besides those for which a call of the factory or of
     ///     `check` is under way that is not slow. A further one gets `.full` at once, whatever its priority, unless a
     ///     call begins for it. Nil: any number.

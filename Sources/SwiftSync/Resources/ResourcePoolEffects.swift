@@ -21,7 +21,7 @@ extension ResourcePoolState {
     /// A resource that is to be closed.
     struct Closing {
         let resource: PooledResource
-        /// Whether its place is one of those for all.
+        /// Whether its place is one of those for all. Without a place: whether it was made for a low priority.
         let isCommon: Bool
         /// Whether it has a place. What a factory made too late has none.
         let hasPlace: Bool

@@ -34,7 +34,7 @@ import CSyncKernel
 ///   begun for them, and for what is being closed after that. So what hangs for them takes nothing of the reserve.
 /// - A preparation begins only while there are fewer than requests that wait, or while the fewest are missing. Of
 ///   requests that may use the reserve those alone count that were not begun for low priorities. Nor do these take all
-///   calls that may run at once, where some places are reserved and `makings` > 1.
+///   calls that may run at once, where some places are reserved and `makings` > 1, or all that may be late.
 /// - Nobody is refused for whom a preparation begins. More wait besides than `waiters` only while preparations get slow
 ///   or end.
 /// - Nobody waits who could go on. Where nothing is checked, the first in order takes whatever becomes idle, under the
@@ -57,6 +57,8 @@ struct ResourcePoolState {
     private var preparations = ResourcePreparations()
     /// How many factories' calls are late, and how many resources of such are being closed.
     private var late = 0
+    /// How many of these calls were begun for low priorities.
+    private var commonLate = 0
     /// Those who wait until nothing is left.
     private var drains: [TaskWait] = []
     private(set) var inUseCount = 0
@@ -241,32 +243,36 @@ struct ResourcePoolState {
         preparations.noteSlow(at: now)
         var hasBegun = false
         while !isShutDown {
-            let isForCommon: Bool, isForRequest: Bool
-            if queue.count - queue.commonCount > preparations.count - preparations.commonCount {
-                (isForCommon, isForRequest) = (false, true)
-            } else if queue.count > preparations.count, queue.commonCount > 0, common < limits.common {
-                (isForCommon, isForRequest) = (true, true)
-            } else if count < limits.minimum, !pause.lasts(at: now) {
-                (isForCommon, isForRequest) = (false, false)
-            } else {
-                break
+            let isForOthers = queue.count - queue.commonCount > preparations.count - preparations.commonCount
+            var isForCommon = false
+            if !isForOthers, queue.count > preparations.count, queue.commonCount > 0 {
+                isForCommon = common < limits.common
             }
-            if isForRequest, limits.checks, let resource = popIdle(&effects, at: now) {
+            if isForOthers || isForCommon, limits.checks, let resource = popIdle(&effects, at: now) {
                 begin(resource, isForCommon, &effects, at: now)
-            } else if mayMake(forCommon: isForCommon), count + closing < limits.maximum {
-                begin(nil, isForCommon, &effects, at: now)
             } else {
-                break
+                // Low priorities that have their share of the calls don't keep the fewest from being made.
+                isForCommon = isForCommon && mayMakeForCommon
+                guard isForOthers || isForCommon || areFewestMissing(at: now), mayMake else { break }
+                begin(nil, isForCommon, &effects, at: now)
             }
             hasBegun = true
         }
         return hasBegun
     }
 
-    /// Whether one more call of the factory may run. Where there is a reserve, low priorities leave some to the others.
-    private func mayMake(forCommon isForCommon: Bool) -> Bool {
-        if isForCommon, preparations.commonMakingCount >= limits.commonMakings { return false }
-        return preparations.makingCount < limits.makings && late < limits.late
+    private func areFewestMissing(at now: Int64) -> Bool { count < limits.minimum && !pause.lasts(at: now) }
+
+    /// Whether one more call of the factory may run. What is late for low priorities beyond their share counts for
+    /// these alone.
+    private var mayMake: Bool {
+        if preparations.makingCount >= limits.makings || count + closing >= limits.maximum { return false }
+        return late - max(commonLate - limits.commonLate, 0) < limits.late
+    }
+
+    /// Whether one of these may be for low priorities. Where there is a reserve, they leave some to the others.
+    private var mayMakeForCommon: Bool {
+        preparations.commonMakingCount < limits.commonMakings && commonLate < limits.commonLate
     }
 
     private mutating func begin(
@@ -335,11 +341,16 @@ struct ResourcePoolState {
         if let checked = preparation.checked {
             effects.steps.append(.close(.init(resource: checked, isCommon: preparation.isCommon, hasPlace: true)))
         } else if case .ready(let resource) = outcome {
-            effects.steps.append(.close(.init(resource: resource, isCommon: false, hasPlace: false)))
+            effects.steps.append(.close(.init(resource: resource, isCommon: preparation.isCommon, hasPlace: false)))
         } else {
-            late -= 1
+            countLate(preparation.isCommon, -1)
             goOn(&effects, at: now)
         }
+    }
+
+    private mutating func countLate(_ isCommon: Bool, _ difference: Int) {
+        late += difference
+        if isCommon { commonLate += difference }
     }
 
     /// Gives up what has lasted for too long. A factory's place is free; a check still has its resource.
@@ -350,7 +361,7 @@ struct ResourcePoolState {
                 remove(resource)
                 closing += 1
             } else {
-                late += 1
+                countLate(given.isCommon, 1)
                 if given.isCommon { common -= 1 }
                 fail(given, ResourcePoolError.makingTimedOut, &effects, at: now)
             }
@@ -394,8 +405,12 @@ struct ResourcePoolState {
 
     mutating func endClosing(_ resource: Closing, at now: Int64) -> Effects {
         var effects = Effects()
-        if resource.hasPlace { closing -= 1 } else { late -= 1 }
-        if resource.isCommon { common -= 1 }
+        if resource.hasPlace {
+            closing -= 1
+            if resource.isCommon { common -= 1 }
+        } else {
+            countLate(resource.isCommon, -1)
+        }
         goOn(&effects, at: now)
         return effects
     }

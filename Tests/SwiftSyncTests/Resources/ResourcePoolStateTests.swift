@@ -233,6 +233,41 @@ struct ResourcePoolStateTests {
     }
 
     @Test
+    func callsOfLowPrioritiesThatAreTooLateLeaveSomeToTheReserve() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 4, reserved: 1, preparationTimeout: 9))
+        // Three of the last run at once, so that more get late than are theirs.
+        var hanging = try (0..<11).map { try makeTooLate(.low, in: &state, at: 100 * $0) }
+        for _ in 0..<3 { hanging.append(try queueMaking(.low, in: &state, at: 2000).1) }
+        _ = state.ring(.preparation, dueAt: 2003, now: 2009)
+        _ = queue(.low, in: &state)
+        for now in 30..<34 as Range<Int64> { _ = try makeTooLate(.high, in: &state, at: 100 * now) }
+        _ = queue(.high, in: &state)
+        // Once fewer are late than their share, the next begins for both.
+        check(state.finish(hanging[0], .failed(Item.Failure.expected), at: 5000).started.isEmpty)
+        let begun = hanging[1...2].map { making in
+            let closing = state.finish(making, .ready(Pooled(1)), at: 5000).toClose
+            return state.endClosing(closing[0], at: 5000).started.map(\.isCommon)
+        }
+        #expect(begun == [[], [false, true]])
+    }
+
+    @Test
+    func lowPrioritiesAtTheirShareOfTheCallsDoNotKeepTheFewestFromBeingMade() throws {
+        var state = ResourcePoolState(ResourceLimits(maximum: 100, minimum: 10, reserved: 50, makings: 4))
+        for making in state.fill(at: 0).started {
+            _ = state.finish(making, .failed(Item.Failure.expected), at: 1)
+        }
+        // In the pause only these begin, and they hang.
+        for _ in 0..<2 { _ = try queueMaking(.low, in: &state) }
+        let low = queue(.low, in: &state), end: Int64 = 100_000_001
+        let begun = state.ring(.minimum, dueAt: end, now: end).started
+        try #require(begun.count == 2 && state.count == 4)
+        #expect(begun.allSatisfy { !$0.isCommon })
+        _ = state.finish(begun[0], .ready(Pooled(1)), at: end)
+        #expect(state.inUseCount == 1 && low.outcome == nil)
+    }
+
+    @Test
     func aCallOfBeforeThePauseThatFailsAfterItBeginsItAnew() throws {
         let ms: Int64 = 1_000_000
         var state = makeState(maximum: 2, minimum: 2)
