@@ -154,13 +154,6 @@ def semaphore_targets(run):
         group = f"{what}, urgent task among 8, 1 us sections that suspend"
         both = [run.get(group, name, "Mops/s") for name in (subject, "actor with continuations")]
         yield f"{what}, 8 tasks, sections that suspend: operations / an actor's", ratio(*both), ">=", least
-    makings = "resource pool, each of many makings at once"
-    few, many = (run.get(makings, f"ResourcePool, {number} at once") for number in ("20 000", "100 000"))
-    yield "resource pool, 100 000 makings at once, ns for each", many, "<=", 10_000
-    yield "resource pool, makings at once: each of 100 000 / each of 20 000", ratio(many, few), "<=", 1
-    short = "resource pool of 4, 100 ms factory, 40 tasks with timeouts of 50 ms"
-    yield ("resource pool, timeouts of half the factory's time, % served",
-           run.get(short, "ResourcePool.withResource", "% served"), ">=", 95)
 
 
 def condition_targets(run):
