@@ -20,9 +20,9 @@
  * One that others have overtaken, or that came in vain, as often as the gate's bypass limit says goes before all others
  * from then on, as soon as its predicate is true; several that have, in the order in which that came about. Without a
  * limit that holds where nobody named its priority (CSK_PLACE_UNNAMED), after CSK_BYPASS_UNNAMED times. It counts
- * whether the predicate was true meanwhile or not. What passes in the gate's queue and newcomers take before it comes
- * there counts by itself, so a time in vain may be that many passes. A condition with a function that is watched again
- * counts from 0. From then on it has the highest priority, which views and events show as its own.
+ * whether the predicate was true meanwhile or not. Passes in the gate's queue and newcomers count by themselves, so a
+ * time in vain may hide that many of them. A condition with a function counts from 0 when it is watched again. One that
+ * has reached the limit has the highest priority, which views and events show as its own.
  *
  * Before it stands among those that wait, a thread in csk_gate_lock_when may leave the gate, yield its processor and
  * come again, a few times. Meanwhile it does not count as one that waits (csk_gate_waiting), the gate can be closed,

@@ -50,11 +50,6 @@ static void take_out(csk_gate_t *gate, csk_gate_condition_t *taken) {
 
 /* ---- Those that are overtaken, under the queue lock -------------------------------------------------------------- */
 
-static int64_t arrival_of(const csk_gate_condition_t *condition) {
-    int64_t ticket = condition->waiter.node.ticket;
-    return ticket < 0 ? -ticket : ticket;
-}
-
 /* Those that were overtaken too often have the highest rank, and tickets before all that gates give. */
 static bool is_overdue(const csk_gate_condition_t *condition) { return condition->waiter.node.ticket < INT64_MIN / 2; }
 
@@ -91,9 +86,10 @@ static void put_first(csk_gate_t *gate, csk_gate_condition_t *passed, csk_gate_c
 static void count_passes(csk_gate_t *gate, const csk_gate_condition_t *found) {
     if (is_overdue(found) || gate->bypass_limit == CSK_BYPASS_NEVER) return;
     csk_gate_condition_t *last = last_overdue(gate);
+    int64_t arrival = csk_node_arrival(&found->waiter.node);
     for (csk_gate_condition_t *at = found->behind, *next; at != NULL; at = next) {
         next = at->behind;
-        if (at->chosen || arrival_of(at) >= arrival_of(found) || !has_enough(gate, at)) continue;
+        if (at->chosen || csk_node_arrival(&at->waiter.node) >= arrival || !has_enough(gate, at)) continue;
         put_first(gate, at, last);
         last = at;
     }

@@ -83,6 +83,7 @@
 #define CSK_INTERNAL_WORKQUEUE_H
 
 #include "csynckernel/workqueue.h"
+#include "base/raise.h"
 #include "pool/pool.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
@@ -148,9 +149,7 @@ static inline bool csk_workqueue_is_full(const csk_workqueue_t *queue) {
     return queue->capacity != 0 && queue->waiting - queue->beyond >= queue->capacity;
 }
 static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
-static inline int64_t csk_work_arrival(const csk_work_t *work) {
-    return work->node.ticket < 0 ? -work->node.ticket : work->node.ticket;
-}
+static inline int64_t csk_work_arrival(const csk_work_t *work) { return csk_node_arrival(&work->node); }
 
 /* The flag of a work of that rank, behind which a csk_arrival_t stands. */
 static inline uint32_t csk_work_counts(const csk_workqueue_t *queue, csk_rank_t rank) {
