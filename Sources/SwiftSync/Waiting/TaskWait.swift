@@ -163,6 +163,7 @@ class TaskWait: @unchecked Sendable {
         if status != 0 {
             resolve(status)
         } else if let cause = step({ $0.register() }) {
+            testStep("TaskWait: withdraws", self)
             withdraw(cause)
         }
     }

@@ -55,7 +55,8 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
     }
 
     @safe private let storage: UnsafeMutablePointer<Storage>
-    private let core: WorkQueueCore
+    private let kept: KeptWorkQueue
+    private var core: WorkQueueCore { kept.core }
     /// Nil once it was released; see above.
     private var body: (@Sendable () -> Void)?
     /// True for work whose time never comes, until it is cancelled. The kernel knows nothing of such work, so it ends
@@ -66,21 +67,15 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
         unsafe storage.pointer(to: \.delayed)!
     }
 
-    /// Retains the kernel's queue and not the queue object. Releasing the last reference to that object ends the
-    /// queue's suspension, and then the work runs.
     init(_ core: WorkQueueCore, _ body: @escaping @Sendable () -> Void) {
-        self.core = core
+        kept = KeptWorkQueue(core)
         self.body = body
         storage = .allocate(capacity: 1)
         unsafe storage.initialize(to: Storage())
         super.init()
-        unsafe csk_workqueue_retain(core.queue)
     }
 
-    deinit {
-        unsafe storage.deallocate()
-        unsafe csk_workqueue_unretain(core.queue)
-    }
+    deinit { unsafe storage.deallocate() }
 
     func start(rank: Int64, deadline: Int64, period: Int64 = 0) -> Self {
         if deadline == Deadline.never {

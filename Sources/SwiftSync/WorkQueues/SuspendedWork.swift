@@ -27,7 +27,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     }
 
     @exclusivity(unchecked) private var memory = Memory()
-    private let core: WorkQueueCore
+    private let kept: KeptWorkQueue
+    private var core: WorkQueueCore { kept.core }
     private let rank: Int64
     private let barrier: Bool
     private let admission: Admission
@@ -41,7 +42,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     private let hasNoPlace = Atomic(false)
 
     init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
-        self.core = core
+        kept = KeptWorkQueue(core)
         self.rank = rank
         self.barrier = barrier
         self.admission = admission

@@ -3,7 +3,8 @@ import CSyncKernel
 /// A task that waits until its closure has a place in a full queue.
 @safe
 final class RoomWait: TaskWait, @unchecked Sendable {
-    private let core: WorkQueueCore
+    private let kept: KeptWorkQueue
+    private var core: WorkQueueCore { kept.core }
     @safe private let work: UnsafeMutablePointer<csk_work_t>
     @safe private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
     /// Behind it stands the work where all work is under the bypass limit. It is written before the wait is registered,
@@ -12,7 +13,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
 
     /// The caller owns the work until the wait has ended with zero. From then on the queue owns it.
     init(_ core: WorkQueueCore, _ work: UnsafeMutablePointer<csk_work_t>) {
-        self.core = core
+        kept = KeptWorkQueue(core)
         self.work = unsafe work
         wait = .allocate(capacity: 1)
         unsafe wait.initialize(to: csk_workqueue_wait_t())
@@ -64,11 +65,12 @@ final class RoomWait: TaskWait, @unchecked Sendable {
 /// A task that waits until all work that a queue had accepted has ended.
 @safe
 final class DrainWait: TaskWait, @unchecked Sendable {
-    private let core: WorkQueueCore
+    private let kept: KeptWorkQueue
+    private var core: WorkQueueCore { kept.core }
     @safe private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
 
     init(_ core: WorkQueueCore) {
-        self.core = core
+        kept = KeptWorkQueue(core)
         wait = .allocate(capacity: 1)
         unsafe wait.initialize(to: csk_workqueue_wait_t())
     }
