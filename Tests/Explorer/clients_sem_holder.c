@@ -1,33 +1,13 @@
-/* clients_sem_holder.c: whoever waits pins the task that has the permit, and raises it. A thread is a task here, with
- * its index and 16 as its number. */
-#include "sem_fixture.h"
-
-static struct tasks {
-    bool has_left[EXPLORE_THREADS];  /* it has given its permit back for good: nobody may use it any more */
-    int32_t raised[EXPLORE_THREADS]; /* to what */
-} * tasks;
-
-static uint64_t number_of(int thread) { return 16 + (uint64_t)thread; }
-static int me(void) { return explore_thread(); }
+/* clients_sem_holder.c: whoever waits pins the task that has the permit, and raises it. */
+#include "sem_holder_fixture.h"
 
 static void make_held(uint32_t permits) {
     csk_held_sem_t *held = explore_allocate(sizeof *held);
-    sem = &held->placed.sem;
-    shared = explore_allocate(sizeof *shared);
-    tasks = explore_allocate(sizeof *tasks);
-    shared->given = permits;
-    EXPECT_EQUAL(csk_sem_init(sem, permits, 1), 0);
+    make_of_tasks(&held->placed.sem, permits, 1);
     csk_held_sem_begin(held);
 }
 static void make_held_one(void) { make_held(1); }
 
-/* The flag says whether a call has to come to the queue lock. */
-static void is_published_or_pinned(void) {
-    if (sem->queue_lock != csk_process_mark()) return;
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
-    EXPECT_EQUAL(sem->state & SEM_WAITERS, first != NULL || csk_sem_pins(sem) != 0);
-    EXPECT(first == NULL || first->permits > csk_sem_free_in(sem->state));
-}
 static void is_over(void) {
     EXPECT_EQUAL(csk_sem_pins(sem), 0);
     EXPECT_EQUAL(csk_sem_holder(sem), 0);
@@ -43,19 +23,6 @@ static void leave_for_good(void) {
     tasks->has_left[me()] = true;
 }
 
-/* Returns what csk_sem_pin_holder did. */
-static uint64_t raise_holder(uint8_t urgency) {
-    uint64_t holder = csk_sem_pin_holder(sem, urgency);
-    if (holder == 0 || holder == CSK_SEM_HOLDER_NOT_TOLD) return holder;
-    int thread = (int)(holder - 16);
-    EXPECT(thread >= 0 && thread < EXPLORE_THREADS && !tasks->has_left[thread]);
-    explore_point();
-    EXPECT(!tasks->has_left[thread]);
-    if (tasks->raised[thread] < urgency) tasks->raised[thread] = urgency;
-    csk_sem_unpin_holder(sem);
-    return holder;
-}
-
 /* Takes the permit by a step of its own, and says so later. */
 static void holds_for_good(void) {
     EXPECT(csk_sem_take_fast(sem, 1));
@@ -64,18 +31,6 @@ static void holds_for_good(void) {
     explore_set(&shared->flags[0], 1);
     explore_point();
     leave_for_good();
-}
-
-/* Waits as a task does: the rank is its urgency too. */
-static void waits(int index, int32_t priority) {
-    queue_async(index, priority, 1, CSK_NEVER, note);
-    raise_holder((uint8_t)priority);
-    explore_wait(&shared->called, 1);
-}
-static void begin(void) {
-    csk_rank_t highest = csk_sem_begin_holding(sem, number_of(me()));
-    if (highest != CSK_SEM_NOBODY_WAITS && tasks->raised[me()] < highest / 4)
-        tasks->raised[me()] = (int32_t)(highest / 4);
 }
 
 static void waits_and_raises(void) {
@@ -121,8 +76,6 @@ static void waits_high(void) {
     if (is_first && !tasks->has_left[0]) EXPECT(tasks->raised[0] >= HIGH || csk_sem_holder(sem) == 0);
     explore_set(&shared->flags[1], 1);
 }
-/* Some were granted, and give nothing back. */
-static void is_unpinned(void) { EXPECT_EQUAL(csk_sem_pins(sem), 0); }
 CLIENT(sem_holder_is_raised_by_two, .setup = make_held_one, .threads = { holds_for_good, waits_high, raises_again },
        .check = is_unpinned, .invariant = is_published_or_pinned, .preemptions = 1)
 

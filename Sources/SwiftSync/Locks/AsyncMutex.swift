@@ -140,9 +140,8 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
         }
-        let others = unsafe PermitHolder(of: address, self)
         let status = await unsafe SemaphoreWait.acquire(
-            1, at: address, of: self, heldBy: others, naming: priority, deadline: limit.deadline())
+            1, at: address, of: self, for: task, naming: priority, deadline: limit.deadline())
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 

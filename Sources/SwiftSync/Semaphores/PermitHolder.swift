@@ -1,7 +1,8 @@
 import CSyncKernel
 
-/// The task that has the one permit of a semaphore, and says so. Tasks that wait for the permit raise its priority to
-/// theirs: else a holder of a low priority, which gets no thread, holds them up.
+/// The task that has the one permit of a semaphore, and says so. Of a semaphore of several permits, the one that was the
+/// last to say so and has them still. Tasks that wait for permits raise its priority to theirs: else a holder of a low
+/// priority, which gets no thread, holds them up.
 ///
 /// The holder may end as soon as it has given the permit back, and its memory may be its parent's. So the kernel pins
 /// it while it is raised: it can't give the permit back meanwhile.
@@ -20,7 +21,7 @@ struct PermitHolder: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// A task that waited with that rank has been granted the permit, and is suspended still. It gets the priority of
+    /// A task that waited with that rank has been granted permits, and is suspended still. It gets the priority of
     /// those that wait behind it; who comes later pins it.
     func begin(_ task: UInt, _ rank: Int64) {
         let highest = unsafe csk_sem_begin_holding(semaphore, UInt64(task))

@@ -148,13 +148,14 @@ public struct PrioritySemaphore: @unchecked Sendable {
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_wait_ranked($0, rank, permits, limit.deadline()) })
     }
 
+    /// `task`: the calling one, if it is about to begin a scope.
     @usableFromInline
     func suspend(
-        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit
+        _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit, for task: UInt = 0
     ) async throws(PrioritySemaphoreError) {
         let permits = try Self.checked(permits)
         let status = await unsafe SemaphoreWait.acquire(
-            permits, at: box.semaphore, of: box, naming: priority, deadline: limit.deadline())
+            permits, at: box.semaphore, of: box, for: task, naming: priority, deadline: limit.deadline())
         try Self.check(status)
     }
 
@@ -203,19 +204,31 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///
     /// It suspends the task while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
     /// running `body`, and what `body` throws.
+    ///
+    /// Tasks that wait for permits raise this task's priority to theirs, unless another has entered after it.
     @inlinable
     public func withPermit<Result>(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never,
         _ body: () async throws -> sending Result
     ) async throws -> sending Result {
-        try await wait(permits: permits, priority: priority, timeout: timeout)
-        defer { giveBack(permits) }
+        let task = RuntimeFacts.addressOfTask()
+        if try !tryFastUnlessCancelled(permits) { try await suspend(permits, priority, timeout, for: task) }
+        unsafe box.withSemaphore { unsafe csk_sem_begin_scope($0, UInt64(task)) }
+        defer { endScope(of: task, permits) }
         return try await body()
     }
 
     @inlinable
     func giveBack(_ permits: Int) {
         let status = unsafe box.withSemaphore { unsafe csk_sem_signal($0, UInt32(truncatingIfNeeded: permits)) }
+        if status != 0 { reportTooMany(permits) }
+    }
+
+    @inlinable
+    func endScope(of task: UInt, _ permits: Int) {
+        let status = unsafe box.withSemaphore {
+            unsafe csk_sem_end_scope($0, UInt64(task), UInt32(truncatingIfNeeded: permits))
+        }
         if status != 0 { reportTooMany(permits) }
     }
 

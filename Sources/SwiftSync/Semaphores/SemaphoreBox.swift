@@ -4,7 +4,7 @@ public import CSyncKernel
 /// the box alive until it ends, and so does whatever waits.
 @usableFromInline
 @safe
-final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
+final class SemaphoreBox: ManagedBuffer<csk_scoped_sem_t, Never> {
     @inlinable
     @safe var semaphore: UnsafeMutablePointer<csk_sem_t> {
         unsafe Layout.first(of: lastingHeader)
@@ -23,17 +23,17 @@ final class SemaphoreBox: ManagedBuffer<csk_held_sem_t, Never> {
 
     /// It returns nil where the numbers are out of their bounds.
     static func make(_ permits: UInt32, _ attributes: csk_sem_attr_t, _ place: csk_place_t) -> SemaphoreBox? {
-        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_held_sem_t() }
+        let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_scoped_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
-        return unsafe box.withUnsafeMutablePointerToHeader { held in
-            let placed = unsafe Layout.first(of: held, as: csk_placed_sem_t.self)
+        return unsafe box.withUnsafeMutablePointerToHeader { scoped in
+            let placed = unsafe Layout.first(of: scoped, as: csk_placed_sem_t.self)
             guard unsafe csk_placed_sem_t.prepare(placed, permits, attributes, place) else { return nil }
-            unsafe csk_held_sem_begin_noting(held)
+            unsafe csk_scoped_sem_begin(scoped)
             return box
         }
     }
 
-    private var place: csk_place_t { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.placed.place } }
+    private var place: csk_place_t { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.held.placed.place } }
 
     deinit { unsafe place.end() }
 }

@@ -4,16 +4,17 @@ import CSyncKernel
 @safe
 final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
-    /// Whoever has the permit, where that is known.
-    private let holder: PermitHolder?
+    /// Whoever has the permit, or some of them, and says so.
+    private let holder: PermitHolder
+    /// The task, where it will say so as well; else 0.
     private let task: UInt
     /// At which it was queued.
     private var rank = Int64.min
 
-    private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ holder: PermitHolder?) {
+    private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ task: UInt) {
         unsafe self.semaphore = semaphore
-        self.holder = holder
-        task = holder == nil ? 0 : RuntimeFacts.addressOfTask()
+        holder = unsafe PermitHolder(of: semaphore, owner)
+        self.task = task
         super.init(of: owner)
     }
 
@@ -23,18 +24,18 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
 
     /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.
     ///
-    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. `holder`
-    /// is raised with it.
+    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. The task
+    /// that says that it has permits is raised with it. `task` is the calling task, where it will say so too.
     static func acquire(
         _ permits: UInt32, at semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject,
-        heldBy holder: PermitHolder? = nil, naming priority: CommandPriority?, deadline: Int64
+        for task: UInt = 0, naming priority: CommandPriority?, deadline: Int64
     ) async -> Int32 {
         // A wait that only tries must not stand in the queue: it would bar others until the timers' thread came.
         if deadline == Deadline.passed {
             return unsafe csk_sem_wait_ranked(
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
         }
-        let wait = unsafe SemaphoreWait(semaphore, of: owner, holder)
+        let wait = unsafe SemaphoreWait(semaphore, of: owner, task)
         return await wait.following(ifOwn: RequestPriority.isOfTask(naming: priority)) {
             await wait.acquire(permits, naming: priority, deadline)
         }
@@ -50,17 +51,17 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                     unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
                 }
             }
-            if status == 0 { holder?.raise(to: rank, of: self) }
+            if status == 0 { holder.raise(to: rank, of: self) }
             return status
         }
     }
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
 
-    override var isChained: Bool { holder != nil }
-    override func isEscalated(to priority: TaskPriority) { holder?.raiseLater(to: priority, for: self) }
+    override var isChained: Bool { true }
+    override func isEscalated(to priority: TaskPriority) { holder.raiseLater(to: priority, for: self) }
 
-    /// The task holds the permit from now on. It is raised while it is suspended still: a task that is enqueued has its
+    /// The task has the permits from now on. It is raised while it is suspended still: a task that is enqueued has its
     /// place there.
-    override func isGranted() { holder?.begin(task, rank) }
+    override func isGranted() { if task != 0 { holder.begin(task, rank) } }
 }

@@ -83,6 +83,21 @@ struct FIFOQueuePriorityTests {
         _ = await holder.value
     }
 
+    /// A task that is enqueued stays where it is, so it is raised before that.
+    @Test func aTaskThatIsNextIsResumedAtThePriorityOfThoseBehindIt() async throws {
+        let holder = await hold(.low), executor = JobPriorities(), queue = queue
+        let next = Task.detached(executorPreference: executor, priority: .background) {
+            await queue.enqueueAndWait {}
+        }
+        await waitUntil { queue.waitingCount == 1 }
+        let first = executor.seen.value
+        #expect(try await waitBehind().value == .high)
+        await next.value
+        #expect(await holder.value == .low)
+        #expect(first.allSatisfy { $0 == .background })
+        #expect(executor.seen.value.dropFirst(first.count).first == .high)
+    }
+
     @Test func onceNobodyWaitsWorkHasItsOwnPriorityAgain() async throws {
         let holder = await hold(.low)
         #expect(try await waitBehind().value == .high)

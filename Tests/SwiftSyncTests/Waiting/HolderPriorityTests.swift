@@ -187,15 +187,3 @@ struct HolderPriorityTests {
 extension AsyncMutex where Value == Int {
     fileprivate var isFree: Bool { unsafe csk_sem_holder(address) == 0 && csk_sem_permits(address) == 1 }
 }
-
-/// Runs jobs elsewhere, and notes their priorities.
-private final class JobPriorities: TaskExecutor {
-    let seen = Shared([TaskPriority]())
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let priority = TaskPriority(job.priority) ?? .medium
-        seen.access { $0.append(priority) }
-        let job = UnownedJob(job), executor = asUnownedTaskExecutor()
-        onThread { job.runSynchronously(on: executor) }
-    }
-}

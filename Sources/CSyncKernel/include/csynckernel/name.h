@@ -81,6 +81,12 @@ typedef struct csk_held_sem {
     csk_placed_sem_t placed;
     uint64_t holder;
 } csk_held_sem_t;
+/* A semaphore of any number of permits, some of which are taken for a scope: by a task that gives them back itself. It
+ * knows which task was the last to begin a scope (csk_scoped_sem_begin). */
+typedef struct csk_scoped_sem {
+    csk_held_sem_t held;
+    uint64_t scope;
+} csk_scoped_sem_t;
 typedef struct csk_placed_pqueue {
     csk_pqueue_t pqueue;
     csk_place_t place;
@@ -133,8 +139,26 @@ static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
     const csk_held_sem_t *held = (const csk_held_sem_t *)(const void *)sem;
     return sem->has_holder ? __atomic_load_n(&held->holder, __ATOMIC_RELAXED) : 0;
 }
-/* The next three let whoever waits raise the priority of the task that has the permit, at a semaphore of one permit
- * whose holder says so (csk_held_sem_begin). None of them blocks for longer than the internal lock.
+/* What csk_held_sem_begin_noting does, for a semaphore that has just been initialized as the first member of a
+ * csk_scoped_sem_t. From then on it knows scopes. */
+CSK_API void csk_scoped_sem_begin(csk_scoped_sem_t *scoped);
+/* Called by a task that has taken permits, with its number, which is not 0. `sem` is the first member of a
+ * csk_scoped_sem_t. Until csk_sem_end_scope those that wait may raise the task's priority, unless another begins a scope
+ * meanwhile. */
+static inline void csk_sem_begin_scope(csk_sem_t *sem, uint64_t task) {
+    __atomic_store_n(&((csk_scoped_sem_t *)(void *)sem)->scope, task, __ATOMIC_RELAXED);
+}
+CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint32_t permits);
+/* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while somebody
+ * raises the task. */
+static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
+    uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope;
+    if (__atomic_load_n(scope, __ATOMIC_RELAXED) == task) __atomic_store_n(scope, 0, __ATOMIC_RELAXED);
+    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, permits);
+}
+/* The next three let whoever waits raise the priority of the task that has the permit: at a semaphore of one permit
+ * whose holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
+ * longer than the internal lock.
  *
  * Called for a task that had to wait, once the permit is its own: it is the holder from then on. Returns the highest
  * rank of those that wait, to which the task is to be raised; CSK_SEM_NOBODY_WAITS where nobody does. Whoever comes
@@ -143,10 +167,10 @@ static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
 CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 /* Called by whoever waits, or for it, once the waiter is queued. Returns the holder, if it was not told of somebody as
  * urgent as this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from
- * ending, until csk_sem_unpin_holder: a signal blocks until then. So nothing may come between that waits for the
- * holder. The semaphore must last until the end of that call. Returns 0 where there is nobody to be raised, or who has
- * the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has not said so yet. Then ask again
- * later. */
+ * ending, until csk_sem_unpin_holder: a signal, or the end of a scope, blocks until then. So nothing may come between
+ * that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is nobody to be
+ * raised, or who has the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has not said so
+ * yet, at a semaphore without scopes. Then ask again later. */
 #define CSK_SEM_HOLDER_NOT_TOLD 1ull
 CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
 CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);

@@ -53,7 +53,7 @@ typedef struct csk_sem {
     uint32_t waiting;
     uint32_t below_max; /* CSK_SEM_MAX less `most` */
     uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
-    uint8_t has_holder; /* it is a csk_held_sem_t's: the same */
+    uint8_t has_holder; /* it is a csk_held_sem_t's, or a csk_scoped_sem_t's: the same */
     uint8_t notes;      /* whether it notes who has its permit: the same */
     uint8_t urgency;    /* what the holder was told of: the same */
     csk_arrivals_t arrivals;
@@ -130,9 +130,8 @@ CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priorit
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
-/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks. It may run functions
- * of asynchronous waiters. O(log n) for each waiter that it serves. */
-static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
+/* Adds them where nobody waits, and there is room. */
+static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
     int64_t most = CSK_SEM_MAX - sem->below_max;
     while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) + permits <= most) &&
@@ -140,8 +139,13 @@ static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
         /* The last access: whoever takes the permits may free the semaphore. */
         if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found + permits * CSK_SEM_PERMIT, 0,
                                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
-            return 0;
-    return csk_sem_signal_slow(sem, permits);
+            return true;
+    return false;
+}
+/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks. It may run functions
+ * of asynchronous waiters. O(log n) for each waiter that it serves. */
+static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
+    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_signal_slow(sem, permits);
 }
 
 /* Changes how many permits there are in all, those that are out included, which at first is what csk_sem_init was

@@ -134,7 +134,7 @@ static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     csk_effects_t effects = { 0 };
     uint64_t party = change.resizes ? 0 : csk_sem_party(sem);
     csk_sem_lock_queue(sem);
-    while (CSK_UNLIKELY(csk_sem_pins(sem) != 0)) csk_sem_await_unpinned(sem);
+    while (CSK_UNLIKELY(csk_sem_pins(sem) != 0) && !csk_sem_has_scopes(sem)) csk_sem_await_unpinned(sem);
     if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES)) csk_sem_look_at_change(sem, change.permits, party);
     bool busy = csk_sem_is_busy(sem);
     if (busy) {
@@ -164,6 +164,14 @@ static int change_permits(csk_sem_t *sem, change_t change) {
 
 int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
     return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
+}
+
+/* The scope is over, so once nobody pins its task, nobody will. */
+int csk_sem_end_scope_slow(csk_sem_t *sem, uint32_t permits) {
+    csk_sem_lock_queue(sem);
+    while (csk_sem_pins(sem) != 0) csk_sem_await_unpinned(sem);
+    csk_queue_unlock(&sem->queue_lock);
+    return csk_sem_signal_slow(sem, permits);
 }
 
 int csk_sem_resize(csk_sem_t *sem, uint32_t permits) {

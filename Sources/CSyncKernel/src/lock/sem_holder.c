@@ -1,9 +1,16 @@
 /* sem_holder.c: whoever waits raises the task that has the permit. See sem_queue.h. */
 #include "lock/sem_queue.h"
 
+void csk_scoped_sem_begin(csk_scoped_sem_t *scoped) {
+    csk_held_sem_begin_noting(&scoped->held);
+    scoped->held.placed.sem.has_holder = SEM_HAS_SCOPES;
+    scoped->scope = 0;
+}
+
 csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
     csk_sem_lock_queue(sem);
-    csk_sem_set_holder(sem, task);
+    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, task);
+    else csk_sem_set_holder(sem, task);
     sem->urgency = 0;
     const csk_heap_node_t *first = csk_heap_top(&sem->waiters);
     csk_rank_t highest = first != NULL ? first->rank : CSK_SEM_NOBODY_WAITS;
@@ -11,14 +18,25 @@ csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
     return highest;
 }
 
+static uint64_t scope_of(const csk_sem_t *sem) {
+    return csk_load(&((const csk_scoped_sem_t *)(const void *)sem)->scope, CSK_RELAXED);
+}
+
+/* Where a semaphore without scopes notes its holder by itself, another may give the permit back. */
+static uint64_t holder_to_raise(const csk_sem_t *sem) {
+    if (csk_sem_has_scopes(sem)) return scope_of(sem);
+    if (csk_sem_notes(sem) != SEM_NOTES_NEVER) return 0;
+    uint64_t holder = csk_sem_holder(sem);
+    return holder != 0 ? holder : CSK_SEM_HOLDER_NOT_TOLD;
+}
+
 uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency) {
     uint64_t holder = 0;
+    if (csk_sem_has_scopes(sem) && scope_of(sem) == 0) return 0;
     csk_sem_lock_queue(sem);
-    /* Where it notes its holder by itself, another may give the permit back. */
-    if (sem->waiters.root != NULL && csk_sem_notes(sem) == SEM_NOTES_NEVER && sem->urgency < urgency) {
-        holder = csk_sem_holder(sem);
-        if (holder == 0) holder = CSK_SEM_HOLDER_NOT_TOLD;
-        else {
+    if (sem->waiters.root != NULL && sem->urgency < urgency) {
+        holder = holder_to_raise(sem);
+        if (holder != 0 && holder != CSK_SEM_HOLDER_NOT_TOLD) {
             sem->urgency = urgency;
             csk_store(&sem->pins, csk_sem_pins(sem) + 1, CSK_RELAXED);
         }

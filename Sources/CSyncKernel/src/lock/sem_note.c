@@ -37,7 +37,7 @@ void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party) {
     bool gives_its_own = party != 0 && permits == 1 && csk_sem_free_in(state) == 0 && (holder == 0 || holder == party);
     if (gives_its_own && are_wanted()) return;
     end(sem, gives_its_own ? SEM_MAY_NOTE : SEM_NOTES_NEVER);
-    if (csk_sem_first(sem) == NULL) csk_store(&sem->state, state & ~SEM_WAITERS, CSK_RELEASE);
+    if (csk_sem_first(sem) == NULL && csk_sem_pins(sem) == 0) csk_store(&sem->state, state & ~SEM_WAITERS, CSK_RELEASE);
 }
 
 void csk_sem_forget_holder(csk_sem_t *sem) {

@@ -1,0 +1,173 @@
+/* clients_sem_scope.c: whoever waits pins the task that was the last to begin a scope, and raises it. Permits have no
+ * owner, so others may signal meanwhile. */
+#include "sem_holder_fixture.h"
+
+#include "wait/listed.h"
+
+static void make_scoped(uint32_t permits, uint32_t most) {
+    csk_scoped_sem_t *scoped = explore_allocate(sizeof *scoped);
+    make_of_tasks(&scoped->held.placed.sem, permits, most);
+    csk_scoped_sem_begin(scoped);
+}
+static void make_one_of_one(void) { make_scoped(1, 1); }
+static void make_one_of_three(void) { make_scoped(1, 3); }
+static void make_two_of_two(void) { make_scoped(2, 2); }
+
+static csk_scoped_sem_t *scoped(void) { return (csk_scoped_sem_t *)(void *)sem; }
+static void is_over_and_known(void) {
+    EXPECT_EQUAL(csk_sem_pins(sem), 0);
+    EXPECT_EQUAL(scoped()->scope, 0);
+    is_conserved();
+}
+
+/* Where others have signalled what they had not taken, there may be no room for the permit. */
+static void end_scope(void) {
+    shared->taken--;
+    int status = csk_sem_end_scope(sem, number_of(me()), 1);
+    EXPECT(status == 0 || status == EOVERFLOW);
+    if (status != 0) shared->given--;
+}
+static void end_scope_for_good(void) {
+    end_scope();
+    tasks->has_left[me()] = true;
+}
+
+static void take_for_a_scope(void) {
+    EXPECT(csk_sem_take_fast(sem, 1));
+    shared->taken++;
+    csk_sem_begin_scope(sem, number_of(me()));
+}
+static void is_in_a_scope(void) {
+    take_for_a_scope();
+    explore_set(&shared->flags[0], 1);
+    explore_point();
+    end_scope_for_good();
+}
+static void waits_for_a_scope(void) {
+    explore_wait(&shared->flags[0], 1);
+    waits(0, HIGH);
+    begin();
+    end_scope_for_good();
+}
+CLIENT(sem_scope_is_raised, .setup = make_one_of_one, .threads = { is_in_a_scope, waits_for_a_scope },
+       .check = is_over_and_known, .invariant = is_published_or_pinned, .preemptions = 3)
+
+/* Neither scope ends while it is raised, whichever began last. */
+static void is_in_another_scope(void) {
+    wait_for(0, 1);
+    csk_sem_begin_scope(sem, number_of(me()));
+    end_scope_for_good();
+}
+CLIENT(sem_scope_of_two, .setup = make_two_of_two, .threads = { is_in_a_scope, is_in_another_scope, waits_for_a_scope },
+       .check = is_unpinned, .invariant = is_published_or_pinned, .preemptions = 2)
+
+/* One that has taken nothing lets the waiter in, while that raises the task that has the permit. */
+static void signals_what_it_has_not(void) {
+    explore_wait(&shared->flags[0], 1);
+    signal_some(1);
+}
+CLIENT(sem_scope_and_a_stranger, .setup = make_one_of_three,
+       .threads = { is_in_a_scope, waits_for_a_scope, signals_what_it_has_not }, .check = is_over_and_known,
+       .invariant = is_published_or_pinned, .preemptions = 2)
+
+/* It fills the semaphore too, so the scope's end finds no room for its permit: it waits for whoever raises it all the
+ * same. */
+static void waits_and_is_granted_by_others(void) {
+    explore_wait(&shared->flags[0], 1);
+    waits(0, HIGH);
+}
+static void fills(void) {
+    explore_wait(&shared->flags[0], 1);
+    for (int i = 0; i < 2; i++)
+        if (csk_sem_signal(sem, 1) == 0) shared->given++;
+}
+CLIENT(sem_scope_ends_without_room, .setup = make_one_of_one,
+       .threads = { is_in_a_scope, waits_and_is_granted_by_others, fills }, .check = is_unpinned,
+       .invariant = is_published_or_pinned, .preemptions = 2)
+
+/* The one that raises signals before it is done, as a function of its user's may: it waits for nobody. */
+static void signals_while_it_raises(void) {
+    take_for_a_scope();
+    queue_async(0, HIGH, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(csk_sem_pin_holder(sem, HIGH), number_of(me()));
+    signal_some(1);
+    EXPECT_EQUAL(shared->called, 1);
+    csk_sem_unpin_holder(sem);
+    end_scope();
+}
+CLIENT(sem_scope_who_raises_may_signal, .setup = make_one_of_three, .threads = { signals_while_it_raises },
+       .check = is_over_and_known, .invariant = is_published_or_pinned, .preemptions = 1)
+
+/* A scope is raised for each that is more urgent, and again once somebody was let in; one that ended is not, nor does
+ * its end hide a later one. */
+static void cancel(int index) {
+    EXPECT_EQUAL(csk_sem_cancel(sem, &shared->waiters[index]), 0);
+    shared->status[index] = 0;
+}
+static void tells_each_scope(void) {
+    EXPECT(csk_sem_take_fast(sem, 1));
+    shared->taken++;
+    queue_async(0, 1, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(raise_holder(1), 0); /* nobody knows who has the permit, and nobody will */
+    csk_sem_begin_scope(sem, number_of(me()));
+    EXPECT_EQUAL(raise_holder(1), number_of(me()));
+    EXPECT_EQUAL(raise_holder(1), 0);
+    EXPECT_EQUAL(raise_holder(HIGH), number_of(me()));
+    queue_async(1, 1, 1, CSK_NEVER, note);
+    signal_some(1);
+    EXPECT_EQUAL(raise_holder(1), number_of(me())); /* the first was let in, and begins no scope */
+    EXPECT(csk_sem_begin_holding(sem, number_of(1)) != CSK_SEM_NOBODY_WAITS);
+    end_scope();
+    EXPECT_EQUAL(scoped()->scope, number_of(1));
+    queue_async(2, 1, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(raise_holder(1), number_of(1));
+    cancel(2);
+    shared->taken--;
+    EXPECT_EQUAL(csk_sem_end_scope(sem, number_of(1), 1), 0);
+    give_back(1);
+}
+CLIENT(sem_scope_each_is_told, .setup = make_one_of_three, .threads = { tells_each_scope },
+       .check = is_over_and_known, .invariant = is_published_or_pinned, .preemptions = 1)
+
+/* It notes its holder too, and stops to do so while the scope is pinned and nobody waits: others that come now may not
+ * miss the queue lock. */
+static void make_noting_one(void) {
+    csk_listed_wanted = 1;
+    make_one_of_three();
+}
+static void shows_that_it_is_no_lock(void) {
+    wait_for(0, 1);
+    csk_sem_begin_scope(sem, number_of(me()));
+    queue_async(0, HIGH, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(csk_sem_pin_holder(sem, HIGH), number_of(me()));
+    cancel(0);
+    explore_set(&shared->flags[0], 1);
+    signal_some(2);
+    csk_sem_unpin_holder(sem);
+    end_scope();
+}
+static void takes_what_there_is(void) {
+    explore_wait(&shared->flags[0], 1);
+    if (csk_sem_trywait(sem, 0, 1) == 0) shared->taken++;
+}
+static void is_over_and_no_lock(void) {
+    EXPECT_EQUAL(sem->notes, SEM_NOTES_NEVER);
+    is_over_and_known();
+}
+CLIENT(sem_scope_is_no_lock, .setup = make_noting_one, .threads = { shows_that_it_is_no_lock, takes_what_there_is },
+       .check = is_over_and_no_lock, .preemptions = 2)
+
+/* In the child nobody is in a scope of the parent's. */
+static void forks_in_a_scope(void) {
+    take_for_a_scope();
+    queue_async(0, HIGH, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(csk_sem_pin_holder(sem, HIGH), number_of(me()));
+    explore_fork();
+    shared->status[0] = 0;
+    queue_async(0, HIGH, 1, CSK_NEVER, note);
+    EXPECT_EQUAL(raise_holder(HIGH), 0);
+    csk_sem_unpin_holder(sem);
+    end_scope();
+}
+CLIENT(sem_scope_fork_while_pinned, .setup = make_one_of_one, .threads = { forks_in_a_scope }, .check = is_unpinned,
+       .invariant = is_published_or_pinned, .preemptions = 1)
