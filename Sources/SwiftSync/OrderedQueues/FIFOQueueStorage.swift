@@ -135,10 +135,12 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private func signal(_ end: PrioritySemaphore?) { if let end { try! end.signal() } }
 
     /// Waits until the calling task is not pinned any more, which it was. Others run its handlers of escalations, as
-    /// the runtime does, and it would wait there likewise.
+    /// the runtime does, and it would wait there likewise. The deadline of its request is no matter.
     private func awaitUnpinned() {
         let task = RuntimeFacts.addressOfTask(), end = PrioritySemaphore(value: 0)
-        if box.withState({ _ in turn.awaitUnpinned(task, end) }) { try! end.blockingWait() }
+        if box.withState({ _ in turn.awaitUnpinned(task, end) }) {
+            _ = unsafe end.box.withSemaphore { unsafe csk_sem_wait($0, 0, 1) }
+        }
     }
 
     /// The calling task has got the turn, and has the priority from now on of those that wait behind it. It leaves the

@@ -56,7 +56,8 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///   - minimum: how many are made in advance, at most `maximum`: at first, and when others are gone. They are not
     ///     closed for being idle. After a factory that failed they are tried again after a pause, of 100 ms to 30 s.
     ///   - reserved: how many only a high priority may use, less than `maximum`.
-    ///   - priority: from which priority on those may be used.
+    ///   - priority: from which priority on those may be used. It is that of the request when it comes: an escalation
+    ///     while it waits does not change what it may have.
     ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next, if it may have what
     ///     there is. 0 means strict priority. Nil means strict priority for those whose calls name a priority, and 64
     ///     for the others.
@@ -72,7 +73,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
     ///     `check` is under way that is not slow. A further one gets `.full` at once, whatever its priority, unless a
     ///     call begins for it. Nil: any number.
     ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
-    ///     keeps all; zero or less closes each at once.
+    ///     keeps all; zero or less closes each that no request takes at once.
     ///   - maximumLifetime: a resource that is older is closed when it comes back, or when it is idle, and not lent
     ///     out. It is more than zero. Each gets a lifetime that is up to a tenth shorter, so that those that were made
     ///     together are not closed together. Nil: any age.

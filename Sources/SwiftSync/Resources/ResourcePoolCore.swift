@@ -71,29 +71,31 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         throw ResourcePoolError(status: status)
     }
 
-    /// Waits for what the pool was asked for. At the task's own priority an escalation raises the wait.
+    /// Waits for what the pool was asked for. An escalation raises what the task waits for; and its place, if it waits
+    /// at its own priority.
     private func wait(_ wait: ResourceWait, until deadline: Int64, atItsOwn isItsOwn: Bool) async -> Int32 {
-        if !isItsOwn || RequestPriority.ofRequest != nil { return await wait.wait(until: deadline, at: self) }
+        let moves = isItsOwn && RequestPriority.ofRequest == nil, before = wait.firstPriority
         testStep("ResourcePool: a request waits", wait)
         return await withTaskPriorityEscalationHandler {
             // One that came since the request was made has found no handler.
-            let priority = Task.currentPriority
-            if CommandRank.of(CommandPriority(priority)) > csk_rank_in_order(wait.request.rank) {
-                raise(wait, to: priority)
-            }
+            let priority = Task.currentPriority, rank = CommandRank.of(CommandPriority(priority))
+            let isMissed = priority > before || moves && rank > csk_rank_in_order(wait.request.rank)
+            if isMissed { raise(wait, to: priority, moves) }
             return await wait.wait(until: deadline, at: self)
         } onPriorityEscalated: { _, priority in
-            raise(wait, to: priority)
+            raise(wait, to: priority, moves)
         }
     }
 
     /// Another thread knows the wait by the lock alone. A task of its own raises what the wait waits for: this one may
     /// be called under a lock of the runtime, and what is raised may have handlers of users.
-    private func raise(_ wait: ResourceWait, to priority: TaskPriority) {
-        let rank = CommandRank.of(CommandPriority(priority))
-        let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))
-        state.withLock { $0.raise(wait, to: rank, below: reserved) }
-        Task.detached(priority: priority) { self.perform(self.state.withLock { $0.hurry(for: wait) }) }
+    private func raise(_ wait: ResourceWait, to priority: TaskPriority, _ moves: Bool) {
+        if moves {
+            let rank = CommandRank.of(CommandPriority(priority))
+            let reserved = csk_rank(reservedFor.rawValue, Int32(CSK_PLACE_LAST))
+            state.withLock { $0.raise(wait, to: rank, below: reserved) }
+        }
+        Task.detached(priority: priority) { self.perform(self.state.withLock { $0.hurry(for: wait, at: priority) }) }
     }
 
     /// Ends a use.

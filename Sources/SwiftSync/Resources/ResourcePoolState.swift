@@ -120,9 +120,10 @@ struct ResourcePoolState {
         queue.raise(wait, to: rank, below: reserved)
     }
 
-    /// What is under way for those who wait is to be as urgent as this one.
-    mutating func hurry(for wait: ResourceWait) -> Effects {
+    /// The task of this one has that priority now. What is under way for those who wait is to be as urgent.
+    mutating func hurry(for wait: ResourceWait, at priority: TaskPriority) -> Effects {
         var effects = Effects()
+        wait.ownPriority = max(wait.ownPriority, priority)
         hurry(for: wait, &effects)
         return effects
     }

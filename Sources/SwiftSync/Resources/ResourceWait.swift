@@ -4,7 +4,9 @@ import CSyncKernel
 @safe
 final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     let request: ResourceRequest
-    private let ownPriority = Task.currentPriority
+    /// The task's own, when it came; and the highest that it has had since, which the pool's lock guards.
+    let firstPriority: TaskPriority
+    var ownPriority: TaskPriority
     /// The priority of what the task waits for: its own, or that at which it waits, whichever is higher.
     var priority: TaskPriority {
         max(ownPriority, CommandRank.taskPriority(of: unsafe heapPlace.pointee.node.rank))
@@ -22,6 +24,8 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
 
     init(_ request: ResourceRequest) {
         self.request = request
+        firstPriority = Task.currentPriority
+        ownPriority = firstPriority
         super.init()
     }
 

@@ -1,8 +1,8 @@
 import CSyncKernel
 
-/// The task that has the one permit of a semaphore, and says so. Of a semaphore of several permits, the one that was the
-/// last to say so and has them still. Tasks that wait for permits raise its priority to theirs: else a holder of a low
-/// priority, which gets no thread, holds them up.
+/// The task that has the one permit of a semaphore, and says so. Of a semaphore of several permits, the one that was
+/// the last to say so and has them still. Tasks that wait for permits raise its priority to theirs: else a holder of a
+/// low priority, which gets no thread, holds them up.
 ///
 /// The holder may end as soon as it has given the permit back, and its memory may be its parent's. So the kernel pins
 /// it while it is raised: it can't give the permit back meanwhile.
@@ -21,28 +21,26 @@ struct PermitHolder: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// A task that waited with that rank has been granted permits, and is suspended still. It gets the priority of
-    /// those that wait behind it; who comes later pins it.
-    func begin(_ task: UInt, _ rank: Int64) {
+    /// A task that waited has been granted permits, and is suspended still. Returns the highest priority of those that
+    /// wait behind it, which it is to get; who comes later pins it.
+    func begin(_ task: UInt) -> TaskPriority? {
         let highest = unsafe csk_sem_begin_holding(semaphore, UInt64(task))
-        if highest <= csk_rank_in_order(rank) { return } // so it is where nobody waits
-        RuntimeFacts.escalate(taskAt: task, to: CommandRank.taskPriority(of: highest))
+        return highest == .min ? nil : CommandRank.taskPriority(of: highest)
     }
 
-    /// Raises the holder for the calling task, which waits with this rank, to that rank's priority, or to the task's.
-    func raise(to rank: Int64, of wait: SemaphoreWait) {
-        let priority = max(CommandRank.taskPriority(of: rank), Task.currentPriority)
-        if !isTold(of: priority) { raiseLater(to: priority, for: wait) }
+    /// Raises the holder for the calling task, which waits.
+    func raise(to priority: TaskPriority, for wait: SemaphoreWait, followsUp: Bool) {
+        if !isTold(of: priority) || followsUp { raiseLater(to: priority, for: wait, followsUp: followsUp) }
     }
 
-    /// Raises the holder from anywhere, for as long as the task waits.
+    /// Raises the holder from anywhere; and where it `followsUp`, each later one for as long as the task waits.
     ///
     /// Who takes the permit without waiting says shortly after who it is. If it loses its processor in between, it is
     /// looked for again.
-    func raiseLater(to priority: TaskPriority, for wait: SemaphoreWait) {
+    func raiseLater(to priority: TaskPriority, for wait: SemaphoreWait, followsUp: Bool) {
         Task.detached(priority: priority) {
             var pause = Duration.milliseconds(1)
-            while wait.outcome == nil, !isTold(of: priority) {
+            while wait.outcome == nil, !isTold(of: priority) || followsUp {
                 try? await Task.sleep(for: pause)
                 pause = min(pause * 2, .milliseconds(100))
             }

@@ -220,15 +220,18 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @inlinable
     func giveBack(_ permits: Int) {
-        let status = unsafe box.withSemaphore { unsafe csk_sem_signal($0, UInt32(truncatingIfNeeded: permits)) }
-        if status != 0 { reportTooMany(permits) }
+        unsafe giveBack(permits) { unsafe csk_sem_signal($0, $1) }
     }
 
     @inlinable
     func endScope(of task: UInt, _ permits: Int) {
-        let status = unsafe box.withSemaphore {
-            unsafe csk_sem_end_scope($0, UInt64(task), UInt32(truncatingIfNeeded: permits))
-        }
+        unsafe giveBack(permits) { unsafe csk_sem_end_scope($0, UInt64(task), $1) }
+    }
+
+    @inlinable
+    @inline(__always)
+    func giveBack(_ permits: Int, by give: (UnsafeMutablePointer<csk_sem_t>, UInt32) -> Int32) {
+        let status = unsafe box.withSemaphore { unsafe give($0, UInt32(truncatingIfNeeded: permits)) }
         if status != 0 { reportTooMany(permits) }
     }
 

@@ -8,8 +8,10 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let holder: PermitHolder
     /// The task, where it will say so as well; else 0.
     private let task: UInt
-    /// At which it was queued.
-    private var rank = Int64.min
+    /// The task's own, when it was queued.
+    private var ownPriority = TaskPriority.background
+    /// Whether it waits at a priority that was named, and so keeps its place.
+    private var isNamed = false
 
     private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ task: UInt) {
         unsafe self.semaphore = semaphore
@@ -36,7 +38,8 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
         }
         let wait = unsafe SemaphoreWait(semaphore, of: owner, task)
-        return await wait.following(ifOwn: RequestPriority.isOfTask(naming: priority)) {
+        wait.isNamed = !RequestPriority.isOfTask(naming: priority)
+        return await wait.following(ifOwn: !wait.isNamed) {
             await wait.acquire(permits, naming: priority, deadline)
         }
     }
@@ -44,24 +47,39 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private func acquire(_ permits: UInt32, naming priority: CommandPriority?, _ deadline: Int64) async -> Int32 {
         await wait() {
             let rank = RequestPriority.rankOfTask(naming: priority)
-            self.rank = rank
+            ownPriority = Task.currentPriority
             testStep("SemaphoreWait: knows its rank", self)
             let status = queue(at: rank) {
                 unsafe waiter.lock(owner: self) {
                     unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
                 }
             }
-            if status == 0 { holder.raise(to: rank, of: self) }
+            if status == 0 { raiseHolder(from: CommandRank.taskPriority(of: rank)) }
             return status
         }
     }
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
 
-    override var isChained: Bool { true }
-    override func isEscalated(to priority: TaskPriority) { holder.raiseLater(to: priority, for: self) }
+    /// Who gets the permits before it sees at which priority it waits, but not that its task has a higher one.
+    private func raiseHolder(from priority: TaskPriority) {
+        holder.raise(to: max(priority, ownPriority), for: self, followsUp: ownPriority > priority)
+    }
 
-    /// The task has the permits from now on. It is raised while it is suspended still: a task that is enqueued has its
-    /// place there.
-    override func isGranted() { if task != 0 { holder.begin(task, rank) } }
+    override var isChained: Bool { true }
+    override func isEscalated(to priority: TaskPriority) {
+        holder.raiseLater(to: priority, for: self, followsUp: isNamed)
+    }
+
+    /// The task has the permits from now on. Where more urgent ones wait behind it, it is raised while it is suspended
+    /// still: a task that is enqueued has its place there. That calls the handlers of its user's, so it is done by a
+    /// task of its own, and not under the locks of whoever grants.
+    override func isGranted() -> Bool {
+        guard task != 0, let priority = holder.begin(task), priority > ownPriority else { return true }
+        Task.detached(priority: priority) { [self] in
+            RuntimeFacts.escalate(taskAt: task, to: priority)
+            resolve(0)
+        }
+        return false
+    }
 }

@@ -22,13 +22,13 @@ class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
     final var resolvingQueue: DispatchQueue? { nil }
 
     final func gateResolved(_ status: Int32) {
-        if status == 0 { isGranted() }
-        resolve(status)
+        if status != 0 || isGranted() { resolve(status) }
     }
 
-    /// The kernel has granted what the task waits for, and the task does not go on before this returns. No lock is
-    /// held.
-    func isGranted() {}
+    /// The kernel has granted what the task waits for, and the task does not go on before this returns. No lock of the
+    /// library's is held, but others' may be, and the thread may be the timers'. It returns false where the override
+    /// resolves the wait itself, later.
+    func isGranted() -> Bool { true }
 
     /// Has the object resolve the wait with `ECANCELED`, if it has not been granted. It returns the kernel's status.
     func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {

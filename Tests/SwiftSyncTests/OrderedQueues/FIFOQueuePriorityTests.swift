@@ -201,6 +201,38 @@ struct FIFOQueuePriorityTests {
         await holder.value
     }
 
+    /// The runtime keeps a task from suspending while its handler runs.
+    private func waitOnThisThread(_ condition: () -> Bool) { waitUntil { condition() } }
+
+    /// The task waits for the end of that, whatever the deadline of its request. It stopped the program.
+    @Test func aTaskThatIsRaisedGivesTheTurnUpThoughItsDeadlineHasPassed() async throws {
+        let queue = queue, isHeld = Flag(), handles = Flag(), goOn = Flag(), isOver = Flag()
+        let holder = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            await withDeadline(in: .milliseconds(1)) {
+                await withTaskPriorityEscalationHandler {
+                    await queue.enqueueAndWait {
+                        isHeld.raise()
+                        waitOnThisThread { handles.isRaised && RequestDeadline.hasPassed }
+                        isOver.raise()
+                    }
+                } onPriorityEscalated: { _, _ in
+                    handles.raise()
+                    waitUntil { goOn.isRaised }
+                }
+            }
+        }
+        await waitUntil { isHeld.isRaised }
+        let urgent = Task.detached(executorPreference: OwnThreads.shared, priority: .high) {
+            await queue.enqueueAndWait {}
+        }
+        await waitUntil { isOver.isRaised }
+        // Whoever gives up too early does so now.
+        for _ in 0..<1000 { await Task.yield() }
+        goOn.raise()
+        await urgent.value
+        await holder.value
+    }
+
     /// The memory of a task of `async let` is its parent's, and is used again as soon as it has ended.
     @Test func tasksThatEndWhileTheyAreRaisedAreLetGoFirst() async throws {
         let queue = queue, count = Shared(0)

@@ -299,6 +299,18 @@ struct EscalationTests {
         #expect(try await low.value == .background)
     }
 
+    /// It keeps its place, and hurries the factory all the same.
+    @Test
+    func aTaskThatIsEscalatedWhileItWaitsAtANamedPriorityRaisesTheFactory() async throws {
+        let (pool, low) = await poolThatMakes(.background)
+        let named = Task.detached(priority: .background) { try await pool.withResource(priority: .low) { $0 } }
+        await waitUntil { pool.waitingCount == 2 }
+        named.escalatePriority(to: .high)
+        await waitUntil { pool.waitingCount == 0 && pool.inUseCount == 0 }
+        #expect(try await named.value == .background)
+        #expect(try await low.value == .background)
+    }
+
     /// Between the beginning of a factory's call and the moment from which its task is known.
     @Test
     func aFactoryIsRaisedWhoseTaskIsNotKnownYet() throws {
@@ -310,13 +322,13 @@ struct EscalationTests {
         let task = Task {}
         #expect(state.keep(task, for: making).raised == [.high])
         #expect(state.keep(task, for: making).cancelled.isEmpty)
-        let again = state.hurry(for: urgent)
+        let again = state.hurry(for: urgent, at: .low)
         #expect(again.raised.isEmpty, "it was raised")
         let (_, more) = try enter(.highest, in: &state)
         #expect(more.raised.count == 1)
         // One that waits no longer raises nothing.
         _ = urgent.claim(0)
-        let none = state.hurry(for: urgent)
+        let none = state.hurry(for: urgent, at: .low)
         #expect(none.raised.isEmpty)
     }
 }

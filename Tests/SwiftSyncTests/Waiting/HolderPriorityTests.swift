@@ -99,6 +99,22 @@ struct HolderPriorityTests {
         #expect(raised.value == 2)
     }
 
+    /// It stays behind one of the same rank, which gets its priority all the same.
+    @Test
+    func whoWaitsAtALowerPriorityRaisesTheNextHolderToo() async throws {
+        let mutex = AsyncMutex(0), leave = Door(), first = await holder(of: mutex, .medium, until: leave)
+        let next = Task.detached(priority: .background) {
+            try await mutex.withLock(priority: .normal) { _ in await untilRaised() }
+        }
+        await waitUntil { mutex.waitingCount == 1 }
+        let urgent = Task.detached(priority: .high) { try await mutex.withLock(priority: .normal) { $0 += 1 } }
+        await waitUntil { mutex.waitingCount == 2 }
+        leave.open()
+        await waitUntil { mutex.isFree && mutex.waitingCount == 0 }
+        for task in [next, urgent] { try await task.value }
+        _ = try await first.value
+    }
+
     /// One that was overtaken too often goes before more urgent ones, and gets their priority.
     @Test
     func whoIsServedBeforeMoreUrgentOnesGetsTheirPriority() async throws {

@@ -95,7 +95,8 @@ struct ScopePriorityTests {
     /// Of two that are inside, one is enough to let the waiter in.
     @Test
     func ofSeveralTheLastIsRaised() async throws {
-        let semaphore = PrioritySemaphore(value: 2), leave = Door(), isInside = Flag(), found = Shared(TaskPriority?.none)
+        let semaphore = PrioritySemaphore(value: 2), leave = Door(), isInside = Flag(),
+            found = Shared(TaskPriority?.none)
         let first = Task.detached(priority: .background) {
             try await semaphore.withPermit {
                 isInside.raise()
@@ -126,6 +127,49 @@ struct ScopePriorityTests {
         try semaphore.signal()
         for task in urgent + [low] { try await task.value }
         #expect(found.value == .high)
+    }
+
+    /// At its own priority the task, which is inside, would hold up the one that waits.
+    @Test
+    func whoIsLetInAtANamedPriorityGetsThatOfTasksBehindIt() async throws {
+        let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none)
+        let low = Task.detached(priority: .background) {
+            try await semaphore.withPermit(priority: .high) { found.access { $0 = Task.currentPriority } }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        let other = waiter(at: semaphore, .medium, by: .wait)
+        await waitUntil { semaphore.waitingCount == 2 }
+        try semaphore.signal()
+        await waitUntil { found.value != nil }
+        #expect(found.value == .medium)
+        try await low.value
+        try await other.value
+    }
+
+    /// Whoever signals may hold locks, or be the timers' thread.
+    @Test
+    func aSignalDoesNotWaitForHandlersOfTheTaskThatItLetsIn() async throws {
+        let semaphore = PrioritySemaphore(value: 0, bypassLimit: 1), goOn = Semaphore(), isCalled = Flag()
+        let low = Task.detached(priority: .background) {
+            try await withTaskPriorityEscalationHandler {
+                try await semaphore.withPermit {}
+            } onPriorityEscalated: { _, _ in
+                isCalled.raise()
+                goOn.wait()
+            }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        let urgent = (0..<2).map { _ in
+            Task.detached(priority: .high) { try await semaphore.wait(priority: .high) }
+        }
+        await waitUntil { semaphore.waitingCount == 3 }
+        try semaphore.signal()
+        await waitUntil { semaphore.waitingCount == 2 }
+        try semaphore.signal()
+        await waitUntil { isCalled.isRaised }
+        goOn.signal()
+        try await low.value
+        for task in urgent { try await task.value }
     }
 
     /// The handler runs on the thread of whoever raises the task, which keeps it from leaving.

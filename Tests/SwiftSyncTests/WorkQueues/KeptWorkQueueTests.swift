@@ -30,7 +30,8 @@ struct KeptWorkQueueTests {
     @Test func aQueueIsThereUntilWhoQueuedATurnIsDone() async {
         weak var queue: WorkQueue?
         weak var waiting: SuspendedWork?
-        let leave = Semaphore(), core: WorkQueueCore, isQueued: StepPause, withdraws: StepPause, task: Task<Int32, Never>
+        let leave = Semaphore(), core: WorkQueueCore, isQueued: StepPause, withdraws: StepPause,
+            task: Task<Int32, Never>
         do {
             let made = WorkQueue(label: "kept")
             made.async { leave.wait() }

@@ -81,11 +81,12 @@ typedef struct csk_held_sem {
     csk_placed_sem_t placed;
     uint64_t holder;
 } csk_held_sem_t;
-/* A semaphore of any number of permits, some of which are taken for a scope: by a task that gives them back itself. It
- * knows which task was the last to begin a scope (csk_scoped_sem_begin). */
+/* A semaphore of any number of permits. Tasks may take some for a scope, at whose end they give them back themselves.
+ * The semaphore knows the last one to begin a scope (csk_scoped_sem_begin). */
 typedef struct csk_scoped_sem {
     csk_held_sem_t held;
     uint64_t scope;
+    uint64_t raised; /* the task that was raised last: src/lock/sem_queue.h */
 } csk_scoped_sem_t;
 typedef struct csk_placed_pqueue {
     csk_pqueue_t pqueue;
@@ -143,18 +144,20 @@ static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
  * csk_scoped_sem_t. From then on it knows scopes. */
 CSK_API void csk_scoped_sem_begin(csk_scoped_sem_t *scoped);
 /* Called by a task that has taken permits, with its number, which is not 0. `sem` is the first member of a
- * csk_scoped_sem_t. Until csk_sem_end_scope those that wait may raise the task's priority, unless another begins a scope
- * meanwhile. */
+ * csk_scoped_sem_t. Until csk_sem_end_scope those that wait may raise the task's priority, unless another begins a
+ * scope meanwhile. */
 static inline void csk_sem_begin_scope(csk_sem_t *sem, uint64_t task) {
     __atomic_store_n(&((csk_scoped_sem_t *)(void *)sem)->scope, task, __ATOMIC_RELAXED);
 }
-CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint32_t permits);
+CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits);
 /* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while somebody
  * raises the task. */
 static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
-    uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope;
-    if (__atomic_load_n(scope, __ATOMIC_RELAXED) == task) __atomic_store_n(scope, 0, __ATOMIC_RELAXED);
-    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, permits);
+    uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope, found = __atomic_load_n(scope, __ATOMIC_RELAXED);
+    bool is_alone = (uint32_t)__atomic_load_n(&sem->state, __ATOMIC_RELAXED) >> 1 == 1; /* one permit in all */
+    if (found == task && is_alone) __atomic_store_n(scope, 0, __ATOMIC_RELAXED);
+    else if (found == task) __atomic_compare_exchange_n(scope, &found, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, task, permits);
 }
 /* The next three let whoever waits raise the priority of the task that has the permit: at a semaphore of one permit
  * whose holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
@@ -170,7 +173,7 @@ CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
  * ending, until csk_sem_unpin_holder: a signal, or the end of a scope, blocks until then. So nothing may come between
  * that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is nobody to be
  * raised, or who has the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has not said so
- * yet, at a semaphore without scopes. Then ask again later. */
+ * yet, or at a semaphore with scopes, where another task is pinned. Then ask again later. */
 #define CSK_SEM_HOLDER_NOT_TOLD 1ull
 CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
 CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);

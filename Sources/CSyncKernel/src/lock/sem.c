@@ -166,10 +166,11 @@ int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
     return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
 }
 
-/* The scope is over, so once nobody pins its task, nobody will. */
-int csk_sem_end_scope_slow(csk_sem_t *sem, uint32_t permits) {
+/* The scope is over, so once nobody pins its task, nobody will. Others' pins are no matter: whoever has such a pin may
+ * run this task meanwhile. */
+int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     csk_sem_lock_queue(sem);
-    while (csk_sem_pins(sem) != 0) csk_sem_await_unpinned(sem);
+    while (csk_sem_pins(sem) != 0 && csk_sem_scoped(sem)->raised == task) csk_sem_await_unpinned(sem);
     csk_queue_unlock(&sem->queue_lock);
     return csk_sem_signal_slow(sem, permits);
 }

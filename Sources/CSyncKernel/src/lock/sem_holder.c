@@ -4,7 +4,7 @@
 void csk_scoped_sem_begin(csk_scoped_sem_t *scoped) {
     csk_held_sem_begin_noting(&scoped->held);
     scoped->held.placed.sem.has_holder = SEM_HAS_SCOPES;
-    scoped->scope = 0;
+    scoped->scope = scoped->raised = 0;
 }
 
 csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
@@ -18,28 +18,35 @@ csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
     return highest;
 }
 
-static uint64_t scope_of(const csk_sem_t *sem) {
-    return csk_load(&((const csk_scoped_sem_t *)(const void *)sem)->scope, CSK_RELAXED);
+/* One task at a time is pinned, and `urgency` is of the one that was pinned last. */
+static uint64_t scope_to_raise(csk_sem_t *sem, uint8_t urgency) {
+    csk_scoped_sem_t *scoped = csk_sem_scoped(sem);
+    uint64_t scope = csk_load(&scoped->scope, CSK_RELAXED);
+    if (scope == 0) return 0;
+    if (scope != scoped->raised) {
+        if (csk_sem_pins(sem) != 0) return CSK_SEM_HOLDER_NOT_TOLD;
+        scoped->raised = scope;
+        sem->urgency = 0;
+    }
+    return sem->urgency < urgency ? scope : 0;
 }
 
-/* Where a semaphore without scopes notes its holder by itself, another may give the permit back. */
-static uint64_t holder_to_raise(const csk_sem_t *sem) {
-    if (csk_sem_has_scopes(sem)) return scope_of(sem);
-    if (csk_sem_notes(sem) != SEM_NOTES_NEVER) return 0;
+/* Where the semaphore notes its holder by itself, another may give the permit back. */
+static uint64_t holder_to_raise(const csk_sem_t *sem, uint8_t urgency) {
+    if (csk_sem_notes(sem) != SEM_NOTES_NEVER || sem->urgency >= urgency) return 0;
     uint64_t holder = csk_sem_holder(sem);
     return holder != 0 ? holder : CSK_SEM_HOLDER_NOT_TOLD;
 }
 
 uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency) {
+    bool has_scopes = csk_sem_has_scopes(sem);
+    if (has_scopes && csk_load(&csk_sem_scoped(sem)->scope, CSK_RELAXED) == 0) return 0;
     uint64_t holder = 0;
-    if (csk_sem_has_scopes(sem) && scope_of(sem) == 0) return 0;
     csk_sem_lock_queue(sem);
-    if (sem->waiters.root != NULL && sem->urgency < urgency) {
-        holder = holder_to_raise(sem);
-        if (holder != 0 && holder != CSK_SEM_HOLDER_NOT_TOLD) {
-            sem->urgency = urgency;
-            csk_store(&sem->pins, csk_sem_pins(sem) + 1, CSK_RELAXED);
-        }
+    if (sem->waiters.root != NULL) holder = has_scopes ? scope_to_raise(sem, urgency) : holder_to_raise(sem, urgency);
+    if (holder != 0 && holder != CSK_SEM_HOLDER_NOT_TOLD) {
+        sem->urgency = urgency;
+        csk_store(&sem->pins, csk_sem_pins(sem) + 1, CSK_RELAXED);
     }
     csk_queue_unlock(&sem->queue_lock);
     return holder;

@@ -6,7 +6,7 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->arrivals.oldest_passed = sem->waiting = 0;
     csk_store(&sem->pins, 0u, CSK_RELAXED);
     sem->urgency = 0;
-    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0);
+    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0); /* nor does the pinned task matter: pins are 0 */
     csk_sem_forget_holder(sem);
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
@@ -19,7 +19,7 @@ static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
 
 static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
     take_out(sem, waiter, true);
-    sem->urgency = csk_sem_has_scopes(sem) ? 0 : SEM_SEES_FOR_ITSELF;
+    if (!csk_sem_has_scopes(sem)) sem->urgency = SEM_SEES_FOR_ITSELF;
     csk_waiter_set(waiter, WAITER_GRANTED);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);

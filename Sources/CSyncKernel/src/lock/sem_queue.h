@@ -85,13 +85,14 @@
  * csk_sem_pin_holder says. Nobody who waits misses one that was granted the permit: both steps are taken under the
  * queue lock, and the second one sees the first.
  *
- * Scopes (csk_scoped_sem_t). Anybody may signal there, so not each signal waits for pins, but whoever ends a scope does.
- * `scope` is written without the lock by whoever begins a scope, and by whoever ends one, if it is its own still. So it
- * is the last one's where several have begun one. The argument is the same, with a step that ends a scope in place of a
- * signal: before that step the task has found another's number there, or has written 0. Either comes after its own
- * number in the order of that word, so who sees the step does not read that number. An end that finds no room takes the
- * queue lock too, and reads `pins` there. Somebody of whom nobody knows may have the other permits, so nobody is asked
- * for again, and who is granted permits need not begin a scope.
+ * Scopes (csk_scoped_sem_t). Anybody may signal there, so a signal waits for no pin, but whoever ends a scope waits for
+ * those of its own task. `scope` is written without the lock by whoever begins a scope, and by whoever ends one, if it
+ * is its own still. So it is the last one's where several have begun one. `raised` is the task of which `pins` and
+ * `urgency` speak, changed under the queue lock while pins is 0. The argument is the same, with a step that ends a
+ * scope in place of a signal: before that step the task has found another's number in `scope`, or has written 0. Either
+ * comes after its own number in the order of that word, so who sees the step does not read that number. An end that
+ * finds no room takes the queue lock too, and looks at the pins there. Somebody of whom nobody knows may have the other
+ * permits, so nobody is asked for again because of them, and who is granted permits need not begin a scope.
  *
  * A pin lasts for as long as a task is raised, which calls functions of its user's. The holder waits for that when it
  * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the
@@ -116,7 +117,7 @@
 #define SEM_WAITERS CSK_SEM_WAITERS
 #define SEM_IN_ALL UINT64_C(2) /* one permit of those in all */
 
-enum { SEM_HAS_HOLDER = 1, SEM_HAS_SCOPES };                    /* csk_sem_t.has_holder */
+enum { SEM_HAS_SCOPES = 2 };                           /* csk_sem_t.has_holder; 1: it has a holder alone */
 enum { SEM_NOTES_NEVER = 0, SEM_MAY_NOTE, SEM_NOTES }; /* csk_sem_t.notes */
 #define SEM_SEES_FOR_ITSELF UINT8_MAX                  /* csk_sem_t.urgency */
 #define SEM_PINS_AWAITED (UINT32_C(1) << 31)           /* csk_sem_t.pins */
@@ -153,6 +154,7 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
 /* One of SEM_NOTES, ... */
 static inline uint32_t csk_sem_notes(const csk_sem_t *sem) { return csk_load(&sem->notes, CSK_RELAXED); }
 static inline bool csk_sem_has_scopes(const csk_sem_t *sem) { return sem->has_holder == SEM_HAS_SCOPES; }
+static inline csk_scoped_sem_t *csk_sem_scoped(csk_sem_t *sem) { return (csk_scoped_sem_t *)(void *)sem; }
 static inline uint32_t csk_sem_pins(const csk_sem_t *sem) { return csk_load(&sem->pins, CSK_RELAXED); }
 /* Whether every call is to come to the queue lock. */
 static inline bool csk_sem_is_busy(const csk_sem_t *sem) {
