@@ -1910,7 +1910,7 @@ MUTANTS = [
     ("the flag goes while a scope is pinned", SEM_NOTE, " && csk_sem_pins(sem) == 0", ""),
     ("whoever was granted permits begins no scope", SEM_HOLDER,
      "    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, task);\n    else ", "    "),
-    ("a holder is pinned though nobody waits", SEM_HOLDER, "    if (sem->waiters.root != NULL)\n", ""),
+    ("a holder is pinned though nobody waits", SEM_HOLDER, "    if (sem->waiters.root != NULL) holder", "    holder"),
     ("the child keeps the parent's pins", SEM_QUEUE, "    csk_store(&sem->pins, 0u, CSK_RELAXED);\n", ""),
     ("the child keeps the holder", SEM_QUEUE, "    csk_sem_forget_holder(sem);\n", ""),
     # Its asynchronous waiters.
