@@ -21,6 +21,10 @@ static void is_over_and_known(void) {
     is_conserved();
 }
 
+static void end_scope_of(int thread) {
+    shared->taken--;
+    EXPECT_EQUAL(csk_sem_end_scope(sem, number_of(thread), 1), 0);
+}
 /* Where others have signalled what they had not taken, there may be no room for the permit. */
 static void end_scope(void) {
     shared->taken--;
@@ -126,8 +130,7 @@ static void tells_each_scope(void) {
     queue_async(2, 1, 1, CSK_NEVER, note);
     EXPECT_EQUAL(raise_holder(1), number_of(1));
     cancel(2);
-    shared->taken--;
-    EXPECT_EQUAL(csk_sem_end_scope(sem, number_of(1), 1), 0);
+    end_scope_of(1);
     give_back(1);
 }
 CLIENT(sem_scope_each_is_told, .setup = make_one_of_three, .threads = { tells_each_scope }, .check = is_over_and_known,
@@ -211,10 +214,6 @@ static void begin_scope_of(int thread) {
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH + 1, 1), 0); /* past all who wait */
     shared->taken++;
     csk_sem_begin_scope(sem, number_of(thread));
-}
-static void end_scope_of(int thread) {
-    shared->taken--;
-    EXPECT_EQUAL(csk_sem_end_scope(sem, number_of(thread), 1), 0);
 }
 static void tells_a_later_one(void) {
     take_for_a_scope();

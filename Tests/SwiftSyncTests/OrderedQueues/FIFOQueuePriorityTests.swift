@@ -173,24 +173,43 @@ struct FIFOQueuePriorityTests {
         #expect(order.value == ["urgent", "enqueued", "at once"])
     }
 
-    /// Nobody but the one that is raised waits for the end of that.
-    @Test func othersGoOnWhileAHandlerOfTheHolderRuns() async throws {
-        let queue = queue, isHeld = Flag(), handles = Flag(), goOn = Flag()
-        let holder = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+    /// A task that has the turn until `body` is over, and whose handler runs from `handles` until `goOn`. Returns once
+    /// it has the turn.
+    private func holdWithHandler(
+        _ handles: Flag, _ goOn: Flag, within limit: Duration? = nil, _ body: @escaping @Sendable () async -> Void
+    ) async -> Task<Void, Never> {
+        let queue = queue, isHeld = Flag()
+        @Sendable func hold() async {
             await withTaskPriorityEscalationHandler {
                 await queue.enqueueAndWait {
                     isHeld.raise()
-                    await waitUntil { handles.isRaised }
+                    await body()
                 }
             } onPriorityEscalated: { _, _ in
                 handles.raise()
                 waitUntil { goOn.isRaised }
             }
         }
+        let holder = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            if let limit { await withDeadline(in: limit) { await hold() } } else { await hold() }
+        }
         await waitUntil { isHeld.isRaised }
-        let urgent = Task.detached(executorPreference: OwnThreads.shared, priority: .high) {
+        return holder
+    }
+
+    /// A task that waits for the turn on a thread that blocks while it raises the holder.
+    private func waitOnOwnThread() -> Task<Void, Never> {
+        let queue = queue
+        return Task.detached(executorPreference: OwnThreads.shared, priority: .high) {
             await queue.enqueueAndWait {}
         }
+    }
+
+    /// Nobody but the one that is raised waits for the end of that.
+    @Test func othersGoOnWhileAHandlerOfTheHolderRuns() async throws {
+        let handles = Flag(), goOn = Flag()
+        let holder = await holdWithHandler(handles, goOn) { await waitUntil { handles.isRaised } }
+        let urgent = waitOnOwnThread()
         await waitUntil { handles.isRaised }
         await #expect(throws: OrderedQueueError.timedOut) {
             try await queue.enqueueAndWait(timeout: .milliseconds(1)) { () async throws in }
@@ -206,25 +225,12 @@ struct FIFOQueuePriorityTests {
 
     /// The task waits for the end of that, whatever the deadline of its request. It stopped the program.
     @Test func aTaskThatIsRaisedGivesTheTurnUpThoughItsDeadlineHasPassed() async throws {
-        let queue = queue, isHeld = Flag(), handles = Flag(), goOn = Flag(), isOver = Flag()
-        let holder = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
-            await withDeadline(in: .milliseconds(1)) {
-                await withTaskPriorityEscalationHandler {
-                    await queue.enqueueAndWait {
-                        isHeld.raise()
-                        waitOnThisThread { handles.isRaised && RequestDeadline.hasPassed }
-                        isOver.raise()
-                    }
-                } onPriorityEscalated: { _, _ in
-                    handles.raise()
-                    waitUntil { goOn.isRaised }
-                }
-            }
+        let handles = Flag(), goOn = Flag(), isOver = Flag()
+        let holder = await holdWithHandler(handles, goOn, within: .milliseconds(1)) {
+            waitOnThisThread { handles.isRaised && RequestDeadline.hasPassed }
+            isOver.raise()
         }
-        await waitUntil { isHeld.isRaised }
-        let urgent = Task.detached(executorPreference: OwnThreads.shared, priority: .high) {
-            await queue.enqueueAndWait {}
-        }
+        let urgent = waitOnOwnThread()
         await waitUntil { isOver.isRaised }
         // Whoever gives up too early does so now.
         for _ in 0..<1000 { await Task.yield() }

@@ -154,7 +154,7 @@ CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permi
  * raises the task. */
 static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope, found = __atomic_load_n(scope, __ATOMIC_RELAXED);
-    bool is_alone = (uint32_t)__atomic_load_n(&sem->state, __ATOMIC_RELAXED) >> 1 == 1; /* one permit in all */
+    bool is_alone = csk_sem_in_all(__atomic_load_n(&sem->state, __ATOMIC_RELAXED)) == 1;
     if (found == task && is_alone) __atomic_store_n(scope, 0, __ATOMIC_RELAXED);
     else if (found == task) __atomic_compare_exchange_n(scope, &found, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, task, permits);
@@ -170,10 +170,10 @@ static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t perm
 CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 /* Called by whoever waits, or for it, once the waiter is queued. Returns the holder, if it was not told of somebody as
  * urgent as this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from
- * ending, until csk_sem_unpin_holder: a signal, or the end of a scope, blocks until then. So nothing may come between
- * that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is nobody to be
- * raised, or who has the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has not said so
- * yet, or at a semaphore with scopes, where another task is pinned. Then ask again later. */
+ * ending, until csk_sem_unpin_holder: a signal, or the end of the task's scope, blocks until then. So nothing may come
+ * between that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is
+ * nobody to be raised, or who has the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has
+ * not said so yet, or at a semaphore with scopes, where another task is pinned. Then ask again later. */
 #define CSK_SEM_HOLDER_NOT_TOLD 1ull
 CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
 CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);

@@ -97,6 +97,8 @@ CSK_API int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits);
 
 /* The free permits in that state: a signed number, since csk_sem_resize may take some that are out. */
 static inline int64_t csk_sem_free_in(uint64_t state) { return (int32_t)(state >> 32); }
+/* Those in all, of that word. */
+static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
 
 /* Takes permits where nobody waits. Returns true when they were taken; false says nothing about the reason. */
 static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {

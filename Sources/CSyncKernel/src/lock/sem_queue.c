@@ -6,7 +6,7 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->arrivals.oldest_passed = sem->waiting = 0;
     csk_store(&sem->pins, 0u, CSK_RELAXED);
     sem->urgency = 0;
-    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0); /* nor does the pinned task matter: pins are 0 */
+    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0); /* `raised` may stay: nobody is pinned */
     csk_sem_forget_holder(sem);
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }

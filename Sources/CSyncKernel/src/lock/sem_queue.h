@@ -122,7 +122,6 @@ enum { SEM_NOTES_NEVER = 0, SEM_MAY_NOTE, SEM_NOTES }; /* csk_sem_t.notes */
 #define SEM_SEES_FOR_ITSELF UINT8_MAX                  /* csk_sem_t.urgency */
 #define SEM_PINS_AWAITED (UINT32_C(1) << 31)           /* csk_sem_t.pins */
 
-static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
 /* Whether a wait may ask for that. */
 static inline bool csk_sem_is_request(const csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
