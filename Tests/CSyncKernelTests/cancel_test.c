@@ -414,7 +414,7 @@ static void check_that_nobody_waits(void) {
 static void cancel_threads_at_random(void *unused) {
     (void)unused;
     const char *chosen = getenv("CSK_TEST_CANCELLATIONS");
-    uintptr_t cancellations = chosen != NULL ? (uintptr_t)atol(chosen) : 400 / TEST_SLOWDOWN;
+    uintptr_t cancellations = chosen != NULL ? (uintptr_t)atol(chosen) : TEST_ROUNDS(400);
     alarm(TEST_WATCHDOG_S + (unsigned)cancellations / 5);
     pthread_t victims[VICTIMS];
     uint64_t random = test_seed(0);

@@ -90,7 +90,7 @@ static void keep_true_reports(const csk_event_t *event) {
 
 static void ordered_locks_are_never_reported(void) {
     const char *wanted = getenv("DEADLOCK_OPERATIONS");
-    most = wanted != NULL ? strtoull(wanted, NULL, 0) : 1000000 / TEST_SLOWDOWN;
+    most = wanted != NULL ? strtoull(wanted, NULL, 0) : TEST_ROUNDS(1000000);
     for (int i = 0; i < OBJECTS; i++) make_object(&objects[i], i % KINDS);
     csk_set_reporter(keep_true_reports);
     CHECK_STATUS(csk_deadlock_watch(1000000), 0);

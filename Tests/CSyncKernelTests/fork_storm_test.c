@@ -29,7 +29,7 @@ static const bool children_have_threads = true;
 
 static int forks(void) {
     const char *chosen = getenv("CSK_TEST_FORKS");
-    return chosen != NULL ? atoi(chosen) : 300 / TEST_SLOWDOWN;
+    return chosen != NULL ? atoi(chosen) : TEST_ROUNDS(300);
 }
 
 /* ---- What goes on in the parent ---------------------------------------------------------------------------------- */

@@ -378,7 +378,7 @@ static void look_at_gate(void *unused) {
 static void fork_amid(uint32_t policy, void *in_lane) {
     CHECK_STATUS(csk_gate_init(&gate, &(csk_gate_attr_t){ .policy = policy }), 0);
     pthread_t thread = start_thread(adopt_again_and_again, in_lane);
-    for (int i = 0; i < 400 / TEST_SLOWDOWN; i++) {
+    for (int i = 0; i < TEST_ROUNDS(400); i++) {
         uint32_t before = LOAD(&adoptions);
         wait_until(LOAD(&adoptions) != before);
         in_a_child(look_at_gate, NULL);

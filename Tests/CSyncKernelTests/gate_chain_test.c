@@ -4,7 +4,7 @@
 #include <csynckernel/csynckernel.h>
 #include <sys/mman.h>
 
-enum { CHAIN = 1000000 / TEST_SLOWDOWN };
+enum { CHAIN = TEST_ROUNDS(1000000) };
 
 static csk_gate_t gate;
 static csk_gate_waiter_t *chain;

@@ -222,7 +222,7 @@ static void queue_again(csk_gate_waiter_t *waiter, void *context, int status) {
 static void *run_chain(void *context) {
     csk_gate_waiter_t pair[2];
     memset(pair, 0, sizeof pair);
-    chain_left = 1000000 / TEST_SLOWDOWN;
+    chain_left = TEST_ROUNDS(1000000);
     CHECK_STATUS(csk_gate_lock_async(context, &pair[0], 0, CSK_NEVER, queue_again, &pair[1]), 0);
     CHECK_EQ(chain_left, 0);
     return NULL;

@@ -218,7 +218,7 @@ static void *race_deadlines(void *context) {
 
 static void of_grant_and_timeout_exactly_one_wins(void) {
     FOR_EACH_POLICY(policy) {
-        struct race race = { .rounds = 20000 / TEST_SLOWDOWN };
+        struct race race = { .rounds = TEST_ROUNDS(20000) };
         make(&race.gate, policy, 0);
         pthread_t thread = start_thread(race_deadlines, &race);
         for (int i = 0; i < race.rounds; i++) {

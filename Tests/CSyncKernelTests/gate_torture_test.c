@@ -72,7 +72,7 @@ static void torture(uint32_t policy, uint32_t bypass_limit, int rounds) {
     memset(&shared, 0, sizeof shared);
     csk_gate_attr_t attr = { policy, bypass_limit, 0 };
     CHECK_STATUS(csk_gate_init(&shared.gate, &attr), 0);
-    shared.rounds = rounds / TEST_SLOWDOWN;
+    shared.rounds = TEST_ROUNDS(rounds);
     struct turns turns[THREADS];
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {

@@ -128,7 +128,7 @@ static void random_operations_match_a_sorted_array(void) {
     uint64_t random = test_seed(1);
     int64_t ticket = 0;
     reference_count = 0;
-    for (int step = 0; step < 1000000 / TEST_SLOWDOWN; step++) {
+    for (int step = 0; step < TEST_ROUNDS(1000000); step++) {
         /* The bias to insert swings, so that the heap fills up and empties again and again. */
         uint64_t insert_in_8 = step / 2000 % 2 ? 2 : 5;
         if (test_random_below(&random, 8) < insert_in_8) {

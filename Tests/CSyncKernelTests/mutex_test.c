@@ -48,7 +48,7 @@ static void *count(void *rounds) {
 }
 
 static void one_at_a_time(void) {
-    intptr_t rounds = 100000 / TEST_SLOWDOWN;
+    intptr_t rounds = TEST_ROUNDS(100000);
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) threads[i] = start_thread(count, (void *)rounds);
     for (int i = 0; i < THREADS; i++) join_thread(threads[i]);
@@ -76,7 +76,7 @@ static void *drop_reference(void *context) {
 }
 
 static void it_may_be_freed_as_soon_as_it_is_unlocked(void) {
-    for (int round = 0; round < 4000 / TEST_SLOWDOWN; round++) {
+    for (int round = 0; round < TEST_ROUNDS(4000); round++) {
         struct counted *object = calloc(1, sizeof *object);
         object->references = 4;
         pthread_t threads[4];

@@ -32,7 +32,7 @@ static void *timed_popper(void *context) {
 
 static void a_deadline_that_races_with_a_push_loses_no_item(void) {
     static duel_t duel;
-    duel = (duel_t){ .rounds = 20000 / TEST_SLOWDOWN };
+    duel = (duel_t){ .rounds = TEST_ROUNDS(20000) };
     pthread_t thread = start_thread(timed_popper, &duel);
     uint64_t random = test_seed(11);
     int grants = 0, timeouts = 0;
@@ -81,7 +81,7 @@ static void *patient_popper(void *context) {
  * dropped there would hang this test. */
 static void a_timeout_does_not_swallow_the_wake_up_of_the_next(void) {
     static duel_t duel;
-    duel = (duel_t){ .rounds = 10000 / TEST_SLOWDOWN };
+    duel = (duel_t){ .rounds = TEST_ROUNDS(10000) };
     pthread_t timed = start_thread(timed_popper, &duel), patient = start_thread(patient_popper, &duel);
     uint64_t random = test_seed(12);
     for (uint32_t round = 1; round <= (uint32_t)duel.rounds; round++) {
@@ -126,7 +126,7 @@ static void *timed_pusher(void *context) {
 
 static void a_deadline_that_races_with_a_pop_loses_no_place(void) {
     static duel_t duel;
-    duel = (duel_t){ .rounds = 20000 / TEST_SLOWDOWN };
+    duel = (duel_t){ .rounds = TEST_ROUNDS(20000) };
     CHECK_EQ(csk_pqueue_init(&duel.queue, 1), 0);
     pthread_t thread = start_thread(timed_pusher, &duel);
     uint64_t random = test_seed(14);
@@ -155,7 +155,7 @@ static void a_deadline_that_races_with_a_pop_loses_no_place(void) {
 
 /* ---- Many producers and consumers -------------------------------------------------------------------------------- */
 
-enum { producers = 4, consumers = 3, classes = 3, each = 20000 / TEST_SLOWDOWN };
+enum { producers = 4, consumers = 3, classes = 3, each = TEST_ROUNDS(20000) };
 
 typedef struct {
     csk_pqueue_item_t item;

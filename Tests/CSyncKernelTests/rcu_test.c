@@ -141,7 +141,7 @@ static void the_limit_slows_and_never_hangs(void) {
 static uint64_t most_pending;
 
 static void *retire_many(void *freed) {
-    for (int i = 0; i < 50000 / TEST_SLOWDOWN; i++) {
+    for (int i = 0; i < TEST_ROUNDS(50000); i++) {
         retire_one(freed);
         uint64_t pending = csk_rcu_pending();
         if (pending > LOAD(&most_pending)) STORE(&most_pending, pending);
@@ -156,7 +156,7 @@ static void the_backlog_is_bounded(void) {
     for (int i = 0; i < 4; i++) threads[i] = start_thread(retire_many, &freed);
     for (int i = 0; i < 4; i++) join_thread(threads[i]);
     CHECK_STATUS(csk_rcu_barrier(), 0);
-    CHECK_EQ(freed, 4 * (50000 / TEST_SLOWDOWN));
+    CHECK_EQ(freed, 4 * TEST_ROUNDS(50000));
     /* Each of four threads may overstep by one for each 10 ms that a grace period takes longer; none does while nobody
      * reads. */
     CHECK_LE(most_pending, 2000 + 4 * 50);
@@ -174,14 +174,14 @@ static void *read_once(void *unused) {
 /* A thread that stayed registered, inside a section, would hold up all reclaiming. */
 static void threads_come_and_go(void) {
     int freed = 0;
-    for (int round = 0; round < 500 / TEST_SLOWDOWN; round++) {
+    for (int round = 0; round < TEST_ROUNDS(500); round++) {
         pthread_t threads[4];
         for (int i = 0; i < 4; i++) threads[i] = start_thread(read_once, NULL);
         retire_one(&freed);
         for (int i = 0; i < 4; i++) join_thread(threads[i]);
     }
     CHECK_STATUS(csk_rcu_barrier(), 0);
-    CHECK_EQ(freed, 500 / TEST_SLOWDOWN);
+    CHECK_EQ(freed, TEST_ROUNDS(500));
 }
 
 static void *leave_open(void *unused) {

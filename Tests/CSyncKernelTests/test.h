@@ -64,6 +64,8 @@ static inline int of_thread(long call, int thread, const void *argument) {
 #define TEST_SLOWDOWN 1
 #endif
 #endif
+/* The rounds of what takes seconds: a fifth of what else is done under sanitizers, which look at each access. */
+#define TEST_ROUNDS(rounds) ((rounds) / (TEST_SLOWDOWN * (TEST_IS_SANITIZED ? 5 : 1)))
 
 typedef struct {
     const char *name;

@@ -205,7 +205,7 @@ static double parse_options(int argc, char **argv, uint64_t *seed, uint64_t *eve
         { "seed", required_argument, NULL, 'r' },    { "pinned", no_argument, NULL, 'p' },
         { "stops", no_argument, NULL, 'h' },         { NULL, 0, NULL, 0 },
     };
-    double seconds = 4;
+    double seconds = TEST_IS_SANITIZED ? 2 : 4;
     /* As many as the machine has, even if this process may use fewer: pinned, the crowd is the same. */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     torture_threads = cores > 16 ? 256 : (int)cores * 16;

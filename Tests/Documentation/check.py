@@ -261,13 +261,12 @@ def build_swift(samples):
         write_if_changed(sources / name, text)
     for stale in set(sources.glob("*/*.swift")) - {sources / name for name in files}:
         stale.unlink()
-    command = ["swift", "build", "-c", "release", "--package-path", str(folder), "--scratch-path", str(BUILD / "swift")]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(["scripts/build-release", str(folder)], capture_output=True, text=True)
     if done.returncode != 0:
-        print_faults(done.stdout)
+        print_faults(done.stdout + done.stderr)
         fail("error: the Swift samples do not build")
         return None
-    return BUILD / "swift/release"
+    return Path(done.stdout.strip())
 
 
 def build_kernel():

@@ -3,6 +3,7 @@
 
     build.py FOLDER             prints the program's path
     build.py --races FOLDER     the same, with the kernel's plain accesses seen, for --model rc11
+    build.py --functions FOLDER the same, unoptimized, for explore --functions
 """
 import concurrent.futures, glob, os, re, subprocess, sys
 
@@ -35,7 +36,7 @@ UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork",
 KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1",
          "-DCSK_LOOK_PIECE=1", "-DCSK_NO_PROBES", "-DCSK_WORK_PIECE=2", "-DCSK_ARRIVALS_STEPS=2"]
 LIBRARY = ["core", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus",
-           "litmus_tests", "weaken", "main", "platform_explored"]
+           "litmus_tests", "weaken", "entered", "main", "platform_explored"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.
 MODELS = ["rcu"]
 
@@ -65,10 +66,11 @@ def is_fresh(target, command):
         return False
 
 
-def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2"):
+def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2",
+          functions=False):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
-    sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`) and
-    how; it is compiled anew when any of that has changed.
+    sources call for each plain access what rc11_races.c has, with `functions` for each function what entered.c
+    has. Beside each object stands what it was made of (`.d`) and how; it is compiled anew when any of that has changed.
 
     Returns the program's path.
     """
@@ -84,6 +86,8 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
         if races and name.startswith("k_") and name[2:] not in MODELS:
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
+        if functions and name.startswith("k_"):
+            hooks += ["-g1", "-finstrument-functions"]
         flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
         command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
         if not is_fresh(target, " ".join(command)):
@@ -95,16 +99,20 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         objects = list(pool.map(compile_one, sources(kernel).items()))
     program = os.path.join(folder, "explore")
-    # The addresses of a race's code are those that addr2line wants.
-    subprocess.run(["cc", *(["-no-pie"] if races else []), "-o", program, *objects], check=True)
+    # The addresses of a race's code, and of functions, are those that addr2line wants.
+    options = ["-no-pie"] if races or functions else []
+    # Without optimization functions remain that nobody calls, and what they would call is not there.
+    options += ["-Wl,--unresolved-symbols=ignore-all"] if functions else []
+    subprocess.run(["cc", *options, "-o", program, *objects], check=True)
     return program
 
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    seen = arguments[:1] == ["--races"]
-    if len(arguments) != 1 + seen:
+    kind = arguments.pop(0) if arguments[:1] in (["--races"], ["--functions"]) else None
+    if len(arguments) != 1:
         sys.exit(__doc__)
     # A hooked macro casts to the type it found, qualifiers and all, and its value is not always used.
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-ignored-qualifiers", "-Wno-unused-value")
-    print(build(KERNEL, arguments[-1], warnings=strict, jobs=os.cpu_count(), races=seen))
+    print(build(KERNEL, arguments[0], warnings=strict, jobs=os.cpu_count(), races=kind == "--races",
+                functions=kind == "--functions", optimize="-O0" if kind == "--functions" else "-O2"))

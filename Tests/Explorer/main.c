@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "entered.h"
 #include "litmus.h"
 #include "strategy.h"
 #include "weaken.h"
@@ -36,12 +37,13 @@ static const char usage[] =
     "  --quiet                one line at the first failure, nothing else: CLIENT SCHEDULES MESSAGE\n"
     "  --weaken STEP          one memory order weaker, as order_sites.py names the step\n"
     "  --sites                prints each client with the accesses that it comes to\n"
+    "  --functions            the same with the addresses of functions, in a build that build.py --functions made\n"
     "  --replay SEED          the random schedule of that seed, step by step; needs a pattern for one client\n"
     "  --schedule TEXT        the schedule that a failure printed, step by step\n"
     "  --trace                also print the last schedule that passed\n";
 
 static uint64_t random_count = 2500, first_seed = 1, limit, most_seconds = UINT64_MAX, part = 1, parts = 1;
-static bool exhaustive = true, only_partly, quiet, print_trace;
+static bool exhaustive = true, only_partly, quiet, print_trace, lists_functions;
 
 static double seconds(void) {
     struct timespec now;
@@ -188,6 +190,7 @@ int main(int argc, char **argv) {
         else if (strcmp(option, "--trace") == 0) print_trace = true;
         else if (strcmp(option, "--replay") == 0) replay = true, first_seed = number_after(argc, argv, &at);
         else if (strcmp(option, "--sites") == 0) weaken_lists_sites = true;
+        else if (strcmp(option, "--functions") == 0) lists_functions = true;
         else if (strcmp(option, "--weaken") == 0 && at + 1 < argc && weaken(argv[at + 1])) at++;
         else if (strcmp(option, "--schedule") == 0 && at + 1 < argc) schedule = argv[++at];
         else {
@@ -206,6 +209,7 @@ int main(int argc, char **argv) {
         found++;
         core_client_name = client->name;
         if (weaken_lists_sites) weaken_list_from(client->name);
+        if (lists_functions) entered_list_from(client->name);
         if (list) {
             printf("%s\n", client->name);
         } else if (schedule != NULL || replay) {
@@ -215,7 +219,7 @@ int main(int argc, char **argv) {
             if (quiet) return 1;
         }
     }
-    if (found == 0) {
+    if (matching == 0) {
         fputs("explore: no client has such a name\n", stderr);
         return 2;
     }

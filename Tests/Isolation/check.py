@@ -60,15 +60,14 @@ def main():
     write(BUILD / "Package.swift", MANIFEST.replace("TARGETS", "\n".join(targets)))
     print(f"building the program in {len(FORMS)} forms", flush=True)
     built = subprocess.run(
-        ["swift", "build", "-c", "release", "--package-path", str(BUILD)], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT)
+        ["scripts/build-release", str(BUILD)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if built.returncode != 0:
-        print("\n".join(line for line in built.stdout.split("\n") if "error" in line)[-6000:])
+        print("\n".join(line for line in (built.stdout + built.stderr).split("\n") if "error" in line)[-6000:])
         sys.exit("the program does not compile in each form")
     failures = 0
     for form in FORMS:
         ran = subprocess.run(
-            [str(BUILD / ".build/release" / form), rounds], text=True, timeout=SECONDS, stdout=subprocess.PIPE,
+            [str(Path(built.stdout.strip()) / form), rounds], text=True, timeout=SECONDS, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
         failures += ran.returncode != 0
         print(f"{'ok' if ran.returncode == 0 else 'FAILED':6} {form}: {ran.stdout.strip()}", flush=True)

@@ -15,10 +15,10 @@ CLASSES = ("DispatchQueue", "DispatchGroup", "DispatchWorkItem", "EventRecorder"
 
 
 class Checker:
-    def __init__(self, library, package, scratch, probes):
+    def __init__(self, library, package, built, probes):
         self.library, self.package, self.probes = library, package, probes
         self.folder = os.path.join(package, "sil")
-        self.modules = os.path.join(scratch, "release", "Modules")
+        self.modules = os.path.join(built, "Modules")
         os.makedirs(self.folder, exist_ok=True)
         self.started = {}
 

@@ -106,14 +106,17 @@ def write(folder, library):
 BUILDS = {"O": [], "Osize": ["-Xswiftc", "-Osize"], "Ounchecked": ["-Xswiftc", "-Ounchecked"]}
 
 
-def build(folder, kind):
+def build(folder, kind, shared=False):
+    """`shared`: in the folder of all packages that use the library as it is, and not changed or by other flags."""
     scratch = os.path.join(folder, kind)
     command = ["swift", "build", "-c", "release", "--package-path", folder, "--scratch-path", scratch, *BUILDS[kind]]
+    if shared:
+        command = [os.path.join(ROOT, "scripts", "build-release"), folder]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode != 0:
         errors = [line for line in done.stdout.splitlines() if "error:" in line]
         sys.exit("\n".join(errors[:20] or done.stdout.splitlines()[-40:]) + "\nprobes: the build failed")
-    return os.path.join(scratch, "release", "probes")
+    return os.path.join(done.stdout.split()[-1] if shared else os.path.join(scratch, "release"), "probes")
 
 
 # Each probe that fails waits 5 s for what should end, so a run stops after so many.
@@ -184,9 +187,9 @@ def main():
     for kind in BUILDS if options.all else ["O"]:
         began = time.monotonic()
         probes = write(folder, ROOT)
-        program = build(folder, kind)
+        program = build(folder, kind, shared=kind == "O")
         built = time.monotonic()
-        checker = Checker(ROOT, folder, os.path.join(folder, kind), probes)
+        checker = Checker(ROOT, folder, os.path.dirname(program), probes)
         checker.start(kind, f"-{kind}")
         wrong = run(program, probes)
         report(wrong, probes)

@@ -1,0 +1,34 @@
+"""The record of what last passed in full, passed.txt: its tree, and how long each step took. `scripts/test --all` alone
+writes it."""
+import datetime, os
+
+from selection import PASSED, git
+
+
+def clean_tree():
+    """The tree of the last commit, if nothing differs from it; else None."""
+    if git("status", "--porcelain") != "":
+        return None
+    return git("rev-parse", "HEAD^{tree}").strip()
+
+
+def write(tree, results, total):
+    if tree is None or tree != clean_tree():
+        print("not noted as passed: what ran is not what is committed")
+        return
+    skipped = [name for name, (result, _) in results.items() if result == "skipped"]
+    if skipped:
+        print(f"not noted as passed: skipped {', '.join(skipped)}")
+        return
+    with open(PASSED, "w") as file:
+        file.write("# What last passed in full, and in how many seconds. scripts/test --all writes it.\n")
+        file.write(f"tree\t{tree}\ndate\t{datetime.date.today()}\nprocessors\t{os.cpu_count()}\ntotal\t{total}\n")
+        file.writelines(f"{name}\t{seconds}\n" for name, (_, seconds) in results.items())
+    print("noted as passed: commit Tests/Steps/passed.txt")
+
+
+def read():
+    """By name what the record says; empty without a record."""
+    if not os.path.exists(PASSED):
+        return {}
+    return dict(line.split("\t") for line in open(PASSED).read().splitlines() if "\t" in line)

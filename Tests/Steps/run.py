@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Runs everything that a change can affect, two steps at a time, and ends with a table and what failed steps said.
+Exits with 1 if anything failed.
+
+  scripts/test                       what has changed since the tree that last passed in full can affect
+                                     (Tests/Steps/passed.txt); says why each step runs
+  scripts/test --all                 all; and, if all pass and nothing is uncommitted, notes the tree as passed
+  scripts/test --selected            only says what would run
+  scripts/test --only NAME,...       the steps whose names begin so: scripts/test --only setup,build
+  scripts/test --fast                while you work: builds what has changed, the Swift tests, unoptimized, the C tests
+                                     that take less than a second or two, and what texts and numbers say
+  --lanes N                          with any of these: so many steps at a time (default 2)
+"""
+import argparse, os, subprocess, sys, threading, time
+
+import record
+from process import run_within_limit
+from selection import ROOT, everything, selection_of_change
+from steps import STEPS
+
+# What tells why a step failed.
+TELLING = ("✘", "error:", "rror:", "atal", "FAIL", "ailed", "not caught", "Sanitizer", "signal code", "Crash")
+
+
+class Run:
+    """The chosen steps: which of them wait, which run, and how each has ended."""
+
+    def __init__(self, steps, lanes, fill):
+        self.steps, self.lanes, self.fill = steps, lanes, fill
+        self.waiting, self.running, self.results = list(steps), {}, {}
+        self.changed = threading.Condition()
+        self.began = time.monotonic()
+        self.folder = os.path.join(ROOT, ".build", "steps")
+        os.makedirs(self.folder, exist_ok=True)
+
+    def log(self, step):
+        return os.path.join(self.folder, step.name.replace(" ", "-") + ".log")
+
+    def ready(self):
+        """The first step whose predecessors have ended, as far as they are chosen."""
+        names = {step.name for step in self.waiting} | set(self.running)
+        return next((step for step in self.waiting if not names & set(step.after)), None)
+
+    def say(self, text):
+        with self.changed:
+            print(text, flush=True)
+
+    def all(self):
+        workers = [threading.Thread(target=self.work, daemon=True) for _ in range(self.lanes)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.5)
+
+    def work(self):
+        while True:
+            with self.changed:
+                while (step := self.ready()) is None and self.waiting:
+                    self.changed.wait()
+                if step is None:
+                    return
+                self.waiting.remove(step)
+                self.running[step.name] = time.monotonic()
+                print(f"==> {step.name}", flush=True)
+            result = self.one(step)
+            with self.changed:
+                seconds = round(time.monotonic() - self.running.pop(step.name))
+                self.results[step.name] = (result, seconds)
+                print(f"<== {step.name}: {result} after {seconds} s", flush=True)
+                self.changed.notify_all()
+
+    def one(self, step):
+        """Passed, FAILED or skipped. A step that can't run here says so in its last line, "skipped: why"."""
+        path, passed = self.log(step), True
+        with open(path, "w") as log:
+            for command in self.fill(step):
+                log.write(f"$ {command}\n")
+                log.flush()
+                passed = run_within_limit(command, log, lambda line: self.say(f"{step.name} | {line}"), ROOT) and passed
+        last = open(path, errors="replace").read().rstrip("\n").split("\n")[-1]
+        return "FAILED" if not passed else "skipped" if last.startswith("skipped: ") else "passed"
+
+    def table(self):
+        """Says how each step has ended; whether all have passed."""
+        failed = [step for step in self.steps if self.results[step.name][0] == "FAILED"]
+        total = round(time.monotonic() - self.began)
+        print(f"\n{'step':32} {'result':8} {'seconds':>7}")
+        for step in self.steps:
+            result, seconds = self.results[step.name]
+            print(f"{step.name:32} {result:8} {seconds:7}")
+        print(f"{'total':32} {'FAILED' if failed else 'passed':8} {total:7}", flush=True)
+        for step in failed:
+            self.show_failure(step)
+        return not failed, total
+
+    def show_failure(self, step):
+        print(f"\n==> why {step.name} failed")
+        lines = open(self.log(step), errors="replace").read().split("\n")
+        telling = [f"{at}:{line}" for at, line in enumerate(lines, 1) if any(part in line for part in TELLING)]
+        print("\n".join([*telling[:60], "...", *lines[-26:]]), flush=True)
+
+
+def chosen(options):
+    """The steps, and what fills in their commands; prints why they are chosen."""
+    if options.only:
+        beginnings = options.only.split(",")
+        steps = [step for step in STEPS if step.name.startswith(tuple(beginnings))]
+        if not steps:
+            sys.exit(f"no step begins so: {options.only}")
+        return steps, filler(everything(""))
+    if options.fast:
+        return [step for step in STEPS if step.fast], lambda step: step.commands if step.fast is True else step.fast
+    selection = everything("it was asked for") if options.all else selection_of_change()
+    for note in selection.notes:
+        print(note)
+    steps = [step for step in STEPS if step.name in selection.reasons]
+    if len(steps) < len(STEPS):
+        for step in STEPS:
+            print(f"  {step.name:32} {selection.reasons.get(step.name, '-')}", flush=True)
+    return steps, filler(selection)
+
+
+def filler(selection):
+    clients = " ".join(f"'{client}'" for client in selection.clients or ())
+    changed = f"--changed {selection.tree}" if selection.tree else ""
+    return lambda step: [command.format(clients=clients, changed=changed) for command in step.commands]
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--selected", action="store_true")
+    parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--only")
+    parser.add_argument("--lanes", type=int, default=2)
+    options = parser.parse_args()
+    steps, fill = chosen(options)
+    if options.selected:
+        return 0
+    run = Run(steps, options.lanes, fill)
+    before = record.clean_tree()
+    run.all()
+    passed, total = run.table()
+    if options.all and passed:
+        record.write(before, run.results, total)
+    return not passed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""What a change selects of the steps, and within a step. What can't be mapped selects everything.
+
+A change is what differs from the tree that passed.txt names: the last one that passed in full.
+"""
+import fnmatch, os, re, subprocess, sys
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PASSED = os.path.join(HERE, "passed.txt")
+sys.path.append(os.path.join(ROOT, "Tests", "Explorer"))
+from build import UNEXPLORED
+from reached import functions_of, reached
+from steps import READ_ALWAYS, STEPS
+
+REACHED = os.path.join(ROOT, ".build", "explorer-functions")
+KERNEL_CODE = re.compile(r"Sources/CSyncKernel/(src|include)/.*\.[ch]$")
+CLIENT_FILE = re.compile(r"Tests/Explorer/clients_\w+\.c$")
+
+
+@dataclass
+class Selection:
+    """By step why it is selected. `clients`: patterns of their names, or None: all. `tree`: what has changed since."""
+    reasons: dict = field(default_factory=dict)
+    tree: str = None
+    clients: list = None
+    notes: list = field(default_factory=list)
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, errors="replace")
+    return done.stdout if done.returncode == 0 else None
+
+
+def passed_tree():
+    """The tree that passed in full, and None where this repository has no such tree; None, None without a record."""
+    if not os.path.exists(PASSED):
+        return None, None
+    tree = dict(line.split("\t")[:2] for line in open(PASSED).read().splitlines() if "\t" in line).get("tree")
+    return tree, tree if tree and git("cat-file", "-e", tree) is not None else None
+
+
+def changed_since(tree):
+    """The paths that are not as they are in the tree, deleted and untracked ones too."""
+    tracked = git("diff", "--name-only", "--no-renames", tree)
+    untracked = git("ls-files", "--others", "--exclude-standard")
+    return sorted({path for path in (tracked + untracked).split("\n") if path})
+
+
+def matches(path, patterns):
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def steps_of(path):
+    """The steps that depend on it; None where nothing says."""
+    found = [step.name for step in STEPS if not step.always and matches(path, step.inputs)]
+    read = matches(path, READ_ALWAYS) or any(step.always and matches(path, step.inputs) for step in STEPS)
+    return found if found or read else None
+
+
+def read(path):
+    try:
+        return open(os.path.join(ROOT, path), errors="replace").read()
+    except OSError:
+        return ""
+
+
+def changed_functions(old, new):
+    """Names of the functions that are not as they were; None where something else has changed too."""
+    (before, rest_before), (now, rest_now) = functions_of(old), functions_of(new)
+    if rest_before != rest_now:
+        return None
+    return {name for name in now if now[name] != before.get(name)}
+
+
+def entered_by(path, functions, entered):
+    """The clients that enter one of the functions; None where that is not known."""
+    of_file = [clients for (file, _), clients in entered.items() if file == path]
+    if functions is None:
+        # A header's types and macros are everywhere.
+        return set().union(*of_file) if of_file and path.endswith(".c") else None
+    found = set()
+    for name in functions:
+        there = [clients for (file, function), clients in entered.items()
+                 if function == name and (file == path or name.startswith("csk_"))]
+        if not there:
+            return entered_by(path, None, entered)
+        found |= set().union(*there)
+    return found
+
+
+def clients_in(path):
+    """Patterns of their names: some macros make several of one."""
+    names = re.findall(r"^[A-Z_]+\((\w+),", read(path), re.M)
+    return {*names, *(name + "_*" for name in names)}
+
+
+def clients_of(paths, tree, entered):
+    """The clients that a change of these paths can affect, and None with the reason where these may be all."""
+    found = set()
+    for path in paths:
+        if CLIENT_FILE.match(path):
+            found |= clients_in(path)
+        elif KERNEL_CODE.match(path):
+            if os.path.basename(path)[:-2] in UNEXPLORED and path.endswith(".c"):
+                continue
+            functions = changed_functions(git("show", f"{tree}:{path}") or "", read(path))
+            clients = entered_by(path, functions, entered()) if functions is None or functions else set()
+            if clients is None:
+                return None, f"{path}: not only functions that clients enter have changed"
+            found |= clients
+        elif "schedules" in (steps_of(path) or ()):
+            return None, f"{path} is part of all clients"
+    return found, None
+
+
+def refine(selection, paths, entered):
+    """The explorer's clients, where the change says which."""
+    clients, why = clients_of(paths, selection.tree, entered)
+    if clients is None:
+        selection.notes.append(f"all clients of the explorer: {why}")
+    elif clients:
+        selection.clients = sorted(clients)
+        selection.notes.append(f"{len(clients)} clients of the explorer enter what has changed")
+    else:
+        for name in ("schedules", "schedules, RC11"):
+            del selection.reasons[name]
+        selection.notes.append("no client of the explorer enters what has changed")
+
+
+def select(paths, tree, entered=lambda: reached(REACHED)):
+    """What a change of these paths selects. `entered` gives by function the clients that enter it, when it is asked."""
+    selection = Selection({step.name: "always" for step in STEPS if step.always}, tree)
+    for path in paths:
+        steps = steps_of(path)
+        if steps is None:
+            return everything(f"nothing says what {path} affects")
+        for step in steps:
+            selection.reasons.setdefault(step, path)
+    if "schedules" in selection.reasons:
+        refine(selection, paths, entered)
+    return selection
+
+
+def everything(why):
+    return Selection({step.name: "all" for step in STEPS}, notes=[f"everything: {why}"])
+
+
+def selection_of_change():
+    stated, tree = passed_tree()
+    if stated is None:
+        return everything("there is no record of what has passed")
+    if tree is None:
+        return everything("this clone lacks the tree that has passed: it is shallow, or its history was rewritten")
+    return select(changed_since(tree), tree)

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Writes what documents say of the steps of scripts/test, from the steps and from passed.txt.
+
+    tables.py            writes the table of Tests/README.md, and the time of all steps in README.md
+    tables.py --check    says where they differ
+"""
+import os, re, sys
+
+import record
+from selection import ROOT
+from steps import STEPS
+
+BEGIN, END = "<!-- steps -->\n", "<!-- end of steps -->\n"
+
+
+def step_table(took):
+    lines = ["| step | what it is | runs | last took |", "|---|---|---|--:|"]
+    for step in STEPS:
+        commands = ", ".join(f"`{re.sub(r' *{[a-z]+}', '', command)}`" for command in step.commands)
+        when = "always" if step.always else "by change"
+        lines.append(f"| {step.name}, {when} | {step.about} | {commands} | {took.get(step.name, '?')} s |")
+    return "\n".join(lines) + "\n"
+
+
+def time_of_all(took):
+    if not took:
+        return "`scripts/test --all` runs every step.\n"
+    minutes = round(int(took["total"]) / 60)
+    return (f"`scripts/test` runs the steps that a change can affect. All of them, `scripts/test --all`, last took\n"
+            f"{minutes} minutes on {took['processors']} processors ([step by step](Tests/README.md)).\n")
+
+
+def main():
+    took, differ = record.read(), []
+    for path, text in (("Tests/README.md", step_table(took)), ("README.md", time_of_all(took))):
+        whole = open(os.path.join(ROOT, path)).read()
+        before, _, rest = whole.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        wanted = before + BEGIN + "\n" + text + "\n" + END + after
+        if wanted != whole:
+            differ.append(path)
+            if "--check" not in sys.argv:
+                open(os.path.join(ROOT, path), "w").write(wanted)
+    for path in differ if "--check" in sys.argv else ():
+        print(f"{path}: it does not say what the steps say; Tests/Steps/tables.py writes it")
+    return "--check" in sys.argv and differ != []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
