@@ -35,8 +35,9 @@ UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork",
 # Few stand before one who is under a limit, and a long row of them has three.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)", "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1",
          "-DCSK_LOOK_PIECE=1", "-DCSK_NO_PROBES", "-DCSK_WORK_PIECE=2", "-DCSK_ARRIVALS_STEPS=2"]
-LIBRARY = ["core", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races", "strategy", "partly", "litmus",
-           "litmus_tests", "weaken", "entered", "main", "platform_explored"]
+LIBRARY = ["core", "choices", "fibers", "graph", "trace", "allocation", "accesses", "system", "explorer",
+           "platform_explored", "pthread_explored", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races",
+           "strategy", "partly", "litmus", "litmus_tests", "weaken", "entered", "main"]
 # What stands in for a part of the kernel, and is not to be checked for races itself.
 MODELS = ["rcu"]
 

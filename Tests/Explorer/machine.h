@@ -1,5 +1,5 @@
-/* machine.h: between core.c, which has the threads, time and the system's calls, and the memory models, which have what
- * a load returns: model_sb.c and model_rc11.c. */
+/* machine.h: between the core, which has the threads, time and the system's calls (run.h says where), and the memory
+ * models, which have what a load returns: model_sb.c and model_rc11.c. */
 #ifndef EXPLORER_MACHINE_H
 #define EXPLORER_MACHINE_H
 
