@@ -4,8 +4,9 @@
 
 It refers to nothing outside itself; it and its drawings are well-formed; each chart has its words and its table; and
 where chromium is installed, nothing is wider than the screen and no label leaves its drawing, at 360 and 1280 pixels,
-light and dark. Then faults are planted, each of which must be noticed, and so must a change by `scripts/bench compare`.
-Aims, findings and comparisons say what the rows say (judgements.py).
+light and dark; `scripts/setup report` brings chromium on Debian, and elsewhere the layout may be left out. Then faults
+are planted, each of which must be noticed, and so must a change by `scripts/bench compare`. Aims,
+findings and comparisons say what the rows say (judgements.py).
 """
 
 import contextlib
@@ -196,7 +197,7 @@ def main():
     text = page.page(run)
     faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *recorded_faults(),
               *judgements.faults(SAMPLE), *unnoticed(text)]
-    browser, note = rendered.browser(), "not rendered: chromium is not installed"
+    browser, note = rendered.browser(), "the layout is left out: there is no chromium"
     if browser and not faults:
         faults += [*rendered.faults(browser, text), *rendered.unnoticed(browser, text)]
         note = "rendered at 360 and 1280 pixels, light and dark"
