@@ -176,35 +176,22 @@ PROGRAMS = {
 }
 
 
-def say_of_pages():
-    """In an empty folder that is the working directory: what manual.py says of the pages above."""
+def unnoticed_pages():
     said, seconds = [], check.SECONDS
     manual.fail = said.append
-    manual.PAGES.mkdir(parents=True)
-    manual.HEADERS.mkdir(parents=True)
-    for name, text in ("planted", PAGE), ("unheaded", ""):
-        (manual.PAGES / f"csk_{name}.3").write_text(text)
-    for name, text in ("planted", HEADER), ("unplanted", ""):
-        (manual.HEADERS / f"{name}.h").write_text(text)
-    pages = [manual.Page(path) for path in sorted(manual.PAGES.glob("*.3"))]
-    manual.compare_all(pages, {path.stem: manual.Header(path) for path in manual.HEADERS.glob("*.h")})
-    manual.lint(pages[:1])
-    for name, (program, _) in PROGRAMS.items():
-        path = manual.PAGES / f"csk_{name}.3"
-        path.write_text(f".Sh EXAMPLES\n.Bd -literal\n{program}\n.Ed\n")
-        check.SECONDS = 0.5 if name == "hangs" else seconds
-        manual.check_example(manual.Page(path))
-    return said
-
-
-def unnoticed_pages():
-    here = os.getcwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            said = say_of_pages()
-        finally:
-            os.chdir(here)
+    with tempfile.TemporaryDirectory() as name:
+        folder = manual.PAGES = manual.HEADERS = Path(name)
+        manual.BUILD = folder / "build"
+        for file, text in (("csk_planted.3", PAGE), ("csk_unheaded.3", ""), ("planted.h", HEADER), ("unplanted.h", "")):
+            (folder / file).write_text(text)
+        pages = [manual.Page(path) for path in sorted(folder.glob("*.3"))]
+        manual.compare_all(pages, {path.stem: manual.Header(path) for path in folder.glob("*.h")})
+        manual.lint(pages[:1])
+        for name, (program, _) in PROGRAMS.items():
+            path = folder / f"csk_{name}.3"
+            path.write_text(f".Sh EXAMPLES\n.Bd -literal\n{program}\n.Ed\n")
+            check.SECONDS = 0.5 if name == "hangs" else seconds
+            manual.check_example(manual.Page(path))
     yield from unnoticed(OF_PAGE + [words for _, words in PROGRAMS.values() if words], said)
 
 
