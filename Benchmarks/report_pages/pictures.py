@@ -264,6 +264,8 @@ def short_group(group):
                             (", its waits", ""), (", waits", ""),
                             (", from submission to end", ""), (", 10 us sections", ""),
                             (" and its share of the drain", ", to the end"), (", until all have begun", ""),
+                            (" sections that suspend", " each"), (" uses that suspend", " each"),
+                            (", permits of 1 ms", ", 1 ms each"),
                             ("task queue, ", ""), (" that runs and releases at once", ", idle")):
         group = group.replace(long_form, name)
     return group

@@ -60,7 +60,7 @@ def drawn(name, title, description, entries, width=400, left=206, note="", margi
     y = top
     for head, below in groups(entries):
         if head:
-            drawing.text(4, y + 17, head.label, "head")
+            drawing.text(4, y + 17, head.label, "head", width - 8)
             y += HEAD
         for tick in ticks:
             drawing.line(x(tick), y, x(tick), y + ROW * len(below), "one" if tick == 1 else "grid")

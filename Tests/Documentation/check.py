@@ -270,42 +270,38 @@ def build_swift(samples):
 
 
 def build_kernel():
-    """The kernel's objects, compiled anew when a source or header is newer."""
-    kernel = Path("Sources/CSyncKernel")
+    """The kernel as a static library, or None."""
     folder = BUILD / "kernel"
-    folder.mkdir(parents=True, exist_ok=True)
-    newest = max(path.stat().st_mtime for path in kernel.rglob("*.[ch]"))
-    objects = []
-    for source in sorted((kernel / "src").glob("*/*.c")):
-        target = folder / (source.stem + ".o")
-        objects.append(str(target))
-        if target.exists() and target.stat().st_mtime > newest:
-            continue
-        command = [
-            "cc", "-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-pthread", f"-I{kernel}/include", f"-I{kernel}/src"]
-        done = subprocess.run([*command, "-c", str(source), "-o", str(target)])
+    for options in (["-S", "Sources/CSyncKernel", "-B", folder, "-DCSYNCKERNEL_BUILD_TESTS=OFF"],
+                    ["--build", folder, "--target", "csynckernel_static", "--parallel", str(os.cpu_count())]):
+        done = subprocess.run(["cmake", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
-            fail(f"error: {source} does not compile")
+            fail(f"{done.stdout}error: the kernel does not build")
             return None
-    return objects
+    return folder / "libcsynckernel.a"
 
 
-def build_c(index, sample, objects):
+def compile_c(program, text, *libraries):
+    """What is wrong with a C program, or an empty text."""
+    source = program.with_suffix(".c")
+    write_if_changed(source, text)
+    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CSyncKernel/include"]
+    done = subprocess.run(["cc", *flags, "-o", program, source, *libraries, "-lurcu-bp"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return "" if done.returncode == 0 else done.stdout.rstrip() or "it does not compile"
+
+
+def build_c(index, sample, kernel):
+    program = BUILD / "c" / f"sample{index}"
     if not sample.check and not sample.has(r"\bmain\s*\("):
-        return "", "a C sample without a main needs a check"
+        return program, "a C sample without a main needs a check"
     text = "#include <assert.h>\n"
     for part in sample.parts():
         wrap = part in sample.check and not sample.has(r"\bmain\s*\(")
         text += "int main(void) {\n" if wrap else ""
         text += f'#line {part.line} "{part.file}"\n{part.text}\n'
         text += "return 0;\n}\n" if wrap else ""
-    program = BUILD / "c" / f"sample{index}"
-    write_if_changed(program.with_suffix(".c"), text)
-    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CSyncKernel/include"]
-    done = subprocess.run(["cc", *flags, "-o", str(program), str(program.with_suffix(".c")), *objects,
-                           "-lurcu-bp"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return program, done.stdout if done.returncode != 0 else ""
+    return program, compile_c(program, text, kernel)
 
 
 # ---- Running ------------------------------------------------------------------------------------------------------
@@ -361,10 +357,10 @@ def main():
                 fault = run([str(programs / top_level[sample])], sample.reports)
                 fault = fault and f"as main.swift: {fault}"
             report(sample, fault)
-    objects = build_kernel()
-    for index, sample in enumerate(c if objects else []):
+    kernel = build_kernel()
+    for index, sample in enumerate(c if kernel else []):
         if pattern.search(sample.place):
-            c_program, fault = build_c(index, sample, objects)
+            c_program, fault = build_c(index, sample, kernel)
             report(sample, fault or run([str(c_program)], sample.reports))
     for sample in shell:
         if pattern.search(sample.place):

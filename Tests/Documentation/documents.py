@@ -15,6 +15,7 @@ import functools
 import hashlib
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,14 +45,19 @@ def files():
     return found
 
 
+def lines_of(path):
+    """(number, line, language of its block of code, or None) of a document, but for the fences of blocks."""
+    language = None
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        if match := re.match(r"^\s*```(\w*)", line):
+            language = match[1] if language is None else None
+        else:
+            yield number, line, language
+
+
 def prose(path):
     """(number, line) of a document without its blocks of code."""
-    inside = False
-    for number, line in enumerate(path.read_text().split("\n"), 1):
-        if re.match(r"^\s*```", line):
-            inside = not inside
-        elif not inside:
-            yield number, line
+    return ((number, line) for number, line, language in lines_of(path) if language is None)
 
 
 # ---- Links --------------------------------------------------------------------------------------------------------
@@ -75,7 +81,7 @@ def check_links(path):
         for name in re.findall(r"<doc:([^>#]+)", line):
             if not (CATALOGUE / f"{name}.md").exists():
                 fail(path, number, f"there is no article {name}")
-        for target in re.findall(r"(?:\]\(|src=\"|href=\")([^)\"\s]+)", line):
+        for target in re.findall(r"(?:\]\(|^\[[^\]^]+\]: *|src=\"|href=\")([^)\"\s]+)", line):
             if re.match(r"[a-z]+:", target):
                 continue
             name, _, anchor = target.partition("#")
@@ -102,28 +108,11 @@ def words():
 
 @functools.lru_cache(maxsize=None)
 def client_names():
-    """The explorer's clients, as `scripts/explore --list` has them."""
-    folder, macros, uses = ROOT / "Tests/Explorer", {}, []
-    for path in sorted(folder.glob("*.[ch]")):
-        text = path.read_text().replace("\\\n", " ")
-        for name, argument, body in re.findall(r"^#define (\w+)\((\w+)[^)]*\)(.*)$", text, re.M):
-            made = re.findall(r"\b([A-Z_]+)\(\s*" + argument + r"((?:##\w+)?)\s*,", body)
-            if made:
-                macros[name] = [(macro, suffix.replace("##", "")) for macro, suffix in made]
-        if path.name.startswith("clients_"):
-            uses += re.findall(r"^([A-Z_]+)\((\w+)\s*,", text, re.M)
-    found = set()
-
-    def expand(macro, name):
-        if macro == "CLIENT":
-            found.add(name)
-        for inner, suffix in macros.get(macro, []):
-            if macro != "CLIENT":
-                expand(inner, name + suffix)
-
-    for macro, name in uses:
-        expand(macro, name)
-    return found
+    """The explorer's clients, as `scripts/explore --list` has them: those that the preprocessor makes of macros."""
+    folders = [ROOT / "Tests/Explorer", *(ROOT / "Sources/CSyncKernel" / name for name in ("include", "src"))]
+    command = ["cc", "-E", "-P", "-w", "-D_GNU_SOURCE", *(f"-I{folder}" for folder in folders)]
+    text = subprocess.run([*command, *folders[0].glob("clients_*.c")], check=True, stdout=subprocess.PIPE, text=True)
+    return set(re.findall(r"\bexplore_client_t client_(\w+) = ", text.stdout))
 
 
 @functools.lru_cache(maxsize=None)
@@ -162,7 +151,7 @@ def tests():
         if path.suffix in (".c", ".cpp"):
             found.update(re.findall(r"\b(?:RCU_)?TEST\((\w+)\)", path.read_text()))
         elif path.suffix == ".swift":
-            found.update(re.findall(r"\bfunc (\w+)\s*[(<]", path.read_text()))
+            found.update(re.findall(r"(?:@Test\b(?:.*\n){0,4}?.*?\bfunc |\bfunc (?=test))(\w+)", path.read_text()))
     return found
 
 
@@ -198,7 +187,7 @@ def exists(name):
     if re.fullmatch(r"[\w+\-]+\.(c|h|swift|pml|py|md|txt|cpp|cmake|svg|dot)", name):
         return name in file_names()
     if re.search(r"[^\w.:<>()& \-*,]", name) or " " in name:
-        return True  # a piece of code or a command, not a name
+        return words().issuperset(re.findall(r"\b(?:csk|CSK)_\w+", name))  # a piece of code or a command
     return all(word in words() or word.isdigit() for word in re.findall(r"\w+", name))
 
 
@@ -318,19 +307,10 @@ def is_exempt(path, line):
     return path.suffix == ".mutants" and line.startswith(("=", "-", "+"))
 
 
-def shown_output(path):
-    """The numbers of a document's lines that show what a program printed: blocks in no language."""
-    inside, shown = None, set()
-    for number, line in enumerate(path.read_text().split("\n"), 1):
-        if match := re.match(r"^\s*```(\w*)", line):
-            inside = match[1] if inside is None else None
-        elif inside in ("", "text"):
-            shown.add(number)
-    return shown
-
-
 def check_lines(path):
-    shown = shown_output(path) if path.suffix == ".md" else ()
+    # Blocks in no language show what a program printed.
+    lines = lines_of(path) if path.suffix == ".md" else ()
+    shown = {number for number, _, language in lines if language in ("", "text")}
     for number, line in enumerate(path.read_text().split("\n"), 1):
         if len(line) > COLUMNS and number not in shown and not is_exempt(path, line):
             fail(path, number, f"{len(line)} columns")

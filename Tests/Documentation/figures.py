@@ -46,10 +46,14 @@ def section(rows, runs):
     return table(("what", "here", "beside", "ratio"), lines)
 
 
+def readme_rows(runs):
+    """The rows of the README's tables that were measured, and the ratios of each."""
+    return [(row, found) for rows in TABLES.values() for row in rows() if row.readme and (found := row.ratios(runs))]
+
+
 def readme_table(runs, losing):
-    rows = [row for rows in TABLES.values() for row in rows() if row.readme and row.ratios(runs)]
     return table(("what", "here", "beside", "ratio"), [
-        (row.readme, row.names[0], row.names[1], span(row.ratios(runs))) for row in rows if row.losing(runs) == losing])
+        (row.readme, *row.names, span(found)) for row, found in readme_rows(runs) if row.losing(runs) == losing])
 
 
 def short_of_aim(runs):

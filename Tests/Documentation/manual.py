@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from check import BUILD, build_kernel, run, write_if_changed
+from check import BUILD, build_kernel, compile_c, run
 
 HEADERS = Path("Sources/CSyncKernel/include/csynckernel")
 PAGES = Path("Sources/CSyncKernel/man")
@@ -213,21 +213,15 @@ def lint(pages):
         fail(f"mandoc ends with {done.returncode}: {done.stderr}")
 
 
-def check_example(page, objects):
+def check_example(page, *libraries):
     text, first = page.example()
     program = BUILD / "manual" / page.path.stem
-    write_if_changed(program.with_suffix(".c"), f'#line {first} "{page.path}"\n{text}')
-    flags = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CSyncKernel/include"]
-    done = subprocess.run(["gcc", *flags, "-o", str(program), str(program.with_suffix(".c")), *objects, "-lurcu-bp"],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    fault = done.stdout.rstrip() or "it does not compile" if done.returncode != 0 else run([str(program)])
+    fault = compile_c(program, f'#line {first} "{page.path}"\n{text}', *libraries) or run([str(program)])
     if fault:
         fail(f"{page.path}:{first}: the example: {fault}")
 
 
-def main():
-    pages = [Page(path) for path in sorted(PAGES.glob("*.3"))]
-    headers = {path.stem: Header(path) for path in sorted(HEADERS.glob("*.h")) if path.stem != "csynckernel"}
+def compare_all(pages, headers):
     # The macro by which a program knows the form that lacks three of the modules.
     known = {f"csk_{name}" for name in headers} | {"CSK_WITHOUT_RCU", "CSK_LOCK_ORDER"}
     for header in headers.values():
@@ -237,12 +231,17 @@ def main():
     for page in pages:
         if header := headers.get(page.path.stem.removeprefix("csk_")):
             compare(page, header, known)
+
+
+def main():
+    pages = [Page(path) for path in sorted(PAGES.glob("*.3"))]
+    compare_all(pages, {path.stem: Header(path) for path in sorted(HEADERS.glob("*.h")) if path.stem != "csynckernel"})
     lint(pages)
-    objects = build_kernel()
-    for page in pages if objects else []:
-        check_example(page, objects)
+    kernel = build_kernel()
+    for page in pages if kernel else []:
+        check_example(page, kernel)
     count = sum(len(page.declarations) for page in pages)
-    if failures or not objects or not pages:
+    if failures or not kernel or not pages:
         print(f"the manual pages: {failures} failures")
         return 1
     print(f"all {len(pages)} manual pages passed: {count} functions and variables, {len(pages)} programs")

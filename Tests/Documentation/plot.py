@@ -1,51 +1,29 @@
-"""Draws docs/measured.svg from the README's tables of ratios, so that the plot shows nothing that no row says; and
-docs/pictures from the first recorded run.
+"""Draws docs/measured.svg from the rows of the README's tables of ratios, and docs/pictures from the first recorded
+run.
 
     python3 Tests/Documentation/plot.py            writes the tables of measurements (figures.py), then the plots
-    python3 Tests/Documentation/plot.py --check    fails if the tables or the pictures are not what the recorded runs
-                                                   give, or the plot is not what the README's tables give; scripts/test
-                                                   runs this
+    python3 Tests/Documentation/plot.py --check    fails if the tables or the plots are not what the recorded runs give;
+                                                   scripts/test runs this
 """
 
 import math
-import re
 import sys
 from pathlib import Path
 
 import figures
 import report
 from report_pages import ratios
+from report_pages.words import MORE_IS_BETTER
 
-README, PLOT, PICTURES = Path("README.md"), Path("docs/measured.svg"), Path("docs/pictures")
+PLOT, PICTURES = Path("docs/measured.svg"), Path("docs/pictures")
 WIDTH, LEFT = 860, 470
 
 
-def plain(cell):
-    return re.sub(r"[`*]", "", cell).strip()
-
-
-def split(cell, count):
-    """The parts of a cell, as many as there are values: `a, read; b, read` beside `0.07; 0.74`."""
-    parts = [part.strip() for part in plain(cell).split(";")]
-    return parts if len(parts) == count else [plain(cell)] * count
-
-
 def rows():
-    """(what, here, beside, least, most) for each value of a table of ratios; less than 1: this library wins."""
-    inside = False
-    for line in README.read_text().split("\n"):
-        if re.match(r"\| what \|.*\| ratio \|$", line):
-            inside = True
-        elif not line.startswith("|"):
-            inside = False
-        elif inside and not line.startswith("|---"):
-            what, here, beside, ratio = line.strip("|").split("|")
-            values = [value.strip() for value in plain(ratio).split(";")]
-            for part, peer, value in zip(split(what, len(values)), split(beside, len(values)), values):
-                numbers = [float(number) for number in value.split(" to ")]
-                if plain(what).startswith(("operations a second", "lookups a second")):
-                    numbers = [1 / number for number in numbers]
-                yield part, plain(here), peer, min(numbers), max(numbers)
+    """(what, here, beside, least, most) for each row of the README's tables; less than 1: this library wins."""
+    for row, found in figures.readme_rows([report.load(path) for path in sorted(figures.RUNS.glob("*.tsv"))]):
+        shares = [1 / ratio for ratio in found] if row.metric in MORE_IS_BETTER else found
+        yield row.readme.replace("`", ""), *(name.replace("`", "") for name in row.names), min(shares), max(shares)
 
 
 def label(part, here):
@@ -56,7 +34,7 @@ def label(part, here):
 def drawn():
     found = sorted(rows(), key=lambda row: math.sqrt(row[3] * row[4]))
     if not found:
-        sys.exit(f"{README}: error: no table of ratios was found")
+        sys.exit("Tests/Documentation/plot.py: error: no recorded run has a row of the README's tables")
     entries = []
     for part, here, beside, least, most in found:
         middle = math.sqrt(least * most)

@@ -11,14 +11,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-BASE = Path("Sources/CSyncKernel/include/csynckernel/base.h")
+BASE, CHANGELOG = Path("Sources/CSyncKernel/include/csynckernel/base.h"), Path("CHANGELOG.md")
 # What is compared: all of the version, or the part that programs are linked by: major.minor before 1.0, then major.
 PATTERNS = {
     "the comment of csk_version":
         (r'version of the library that the program is linked with, for example "(\d+\.\d+\.\d+)"', "full"),
     "what CMake programs ask for": (r"find_package\(CSyncKernel (\d+(?:\.\d+)*)", "linked"),
     "the name of the shared library": (r"libcsynckernel\.so\.(\d+(?:\.\d+)*)", "linked"),
-    "the first heading of the changelog": (None, "full"),
 }
 # Once there is a tag, documents name it so; before that they name a branch.
 OPTIONAL = {
@@ -28,58 +27,35 @@ OPTIONAL = {
     "a version that CMake does not read": (r"project\(CSyncKernel VERSION (\d[\d.]*)", "full"),
     "a pkg-config file with a number": (r"^Version: (\d[\d.]*)", "full"),
 }
-# Versions of something else: what a peer's wrapper calls itself, and the version of a manifest's tools.
-OTHERS = {"Benchmarks/c/parking_lot/Cargo.toml", "Tests/Documentation/version.py"}
-KINDS = {".c", ".h", ".cpp", ".swift", ".md", ".txt", ".in", ".cmake", ".yml", ".toml", ".py", ".3", ".7", ""}
+# The changelog's first heading is a release's, or says what the unreleased section will be.
+FIRST_HEADING = r"^## \[(\d+\.\d+\.\d+)\]|^What will be (\d+\.\d+\.\d+)\b"
+# Versions of something else: what a peer's wrapper calls itself.
+OTHERS = [":!Benchmarks/c/parking_lot/Cargo.toml", ":!Tests/Documentation/version.py"]
 
 
-def stated_in_base():
-    text = BASE.read_text()
-    parts = ("MAJOR", "MINOR", "PATCH")
-    numbers = [re.search(rf"^#define CSK_VERSION_{part} (\d+)$", text, re.M) for part in parts]
-    if not all(numbers):
-        sys.exit(f"{BASE}: error: the version is not there")
-    return [number[1] for number in numbers]
-
-
-def changelog_version():
-    """The version and the line of the first heading: a release's, or what the unreleased section says it will be."""
-    lines = Path("CHANGELOG.md").read_text().split("\n")
-    for number, line in enumerate(lines, 1):
-        if match := re.match(r"## \[(\d+\.\d+\.\d+)\]|What will be (\d+\.\d+\.\d+)\b", line):
-            return match[1] or match[2], number
-    return None, 1
+def stated():
+    """(place, what, version, whether it is all of it) of each version in a text file."""
+    if first := re.search(FIRST_HEADING, CHANGELOG.read_text(), re.M):
+        yield CHANGELOG, "the first heading of the changelog", first[1] or first[2], "full"
+    listing = ["git", "grep", "--untracked", "-IlE", "[0-9]", "--", *OTHERS]
+    for name in subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines():
+        text = Path(name).read_text(errors="replace")
+        for what, (pattern, kind) in (PATTERNS | OPTIONAL).items():
+            for match in re.finditer(pattern, text, re.M):
+                yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}", what, match[1], kind
 
 
 def main():
-    major, minor, patch = stated_in_base()
-    expected = {"full": f"{major}.{minor}.{patch}", "linked": f"{major}.{minor}" if major == "0" else major}
-    failures, found = [], set()
-
-    def compare(place, what, stated, kind):
-        found.add(what)
-        if stated != expected[kind]:
-            failures.append(f"{place}: error: {what}: {stated} is stated, {BASE.name} says {expected[kind]}")
-
-    listing = ["git", "ls-files", "-co", "--exclude-standard"]
-    for name in subprocess.run(listing, check=True, capture_output=True, text=True).stdout.split("\n"):
-        path = Path(name)
-        if not name or name in OTHERS or path.suffix not in KINDS or not path.is_file():
-            continue
-        try:
-            lines = path.read_text().split("\n")
-        except UnicodeDecodeError:
-            continue
-        for number, line in enumerate(lines, 1):
-            for what, (pattern, kind) in {**PATTERNS, **OPTIONAL}.items():
-                for stated in re.findall(pattern, line) if pattern else ():
-                    compare(f"{name}:{number}", what, stated, kind)
-    stated, line = changelog_version()
-    if stated:
-        compare(f"CHANGELOG.md:{line}", "the first heading of the changelog", stated, "full")
-    for what in PATTERNS:
-        if what not in found:
-            failures.append(f"error: nothing states {what} in a form that Tests/Documentation/version.py knows")
+    parts = dict(re.findall(r"^#define CSK_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", BASE.read_text(), re.M))
+    if len(parts) != 3:
+        sys.exit(f"{BASE}: error: the version is not there")
+    linked = f"{parts['MAJOR']}.{parts['MINOR']}"
+    expected = {"full": f"{linked}.{parts['PATCH']}", "linked": linked if parts["MAJOR"] == "0" else parts["MAJOR"]}
+    found = list(stated())
+    failures = [f"{place}: error: {what}: {version} is stated, {BASE.name} says {expected[kind]}"
+                for place, what, version, kind in found if version != expected[kind]]
+    failures += [f"error: nothing states {what} in a form that Tests/Documentation/version.py knows"
+                 for what in [*PATTERNS, "the first heading of the changelog"] if what not in {one[1] for one in found}]
     print("\n".join(failures) if failures else f"version {expected['full']}: all that states one agrees")
     return 1 if failures else 0
 

@@ -4,25 +4,25 @@
     check.py                fails at an include or a use of a name of a higher layer, at headers that include each
                             other all round, at sources that call each other all round and are not named in
                             layers.txt, and at a file outside the layers
-    check.py --self-test    the same, and then in a copy with one such fault after the other: each must be found
+    check.py --self-test    the same, and then in a copy with such faults: each must be found
     check.py --calls        shows which source uses which others
 
-A public header declares names of its module, and types that callers allocate. Any layer may use the types; a name
-belongs to the layer whose source defines it, and an inline function to the highest layer of those that it calls.
+A name belongs to the layer whose source defines it, as nm says of the objects, which are compiled for this alone and
+kept in .build/layers. What a source uses is what its object lacks: calls by macros and by inline functions are among
+it. A public header declares names of its module, and types that callers allocate: any layer may include it.
 """
-import argparse, os, re, shutil, sys, tempfile
+import argparse, os, re, shutil, subprocess, sys, tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KERNEL = os.path.join(HERE, "..", "..", "Sources", "CSyncKernel")
+ROOT = os.path.join(HERE, "..", "..")
+KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
+OBJECTS = os.path.join(ROOT, ".build", "layers")
+# The checker of lock order adds calls to the others.
+COMPILE = ["cc", "-c", "-w", "-O0", "-std=gnu11", "-D_GNU_SOURCE", "-DCSK_LOCK_ORDER"]
 
 NAME = re.compile(r"\bcsk_\w+")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include (?:"([^"]+)"|<([^>]+)>)', re.M)
-# At the beginning of a line, as all definitions stand: a function with its body, and a variable.
-FUNCTION = re.compile(r"^(?!static\b|typedef\b|return\b)[A-Za-z_][\w *]*?\b(csk_\w+)\([^;{}]*\)\s*\{", re.M)
-VARIABLE = re.compile(r"^(?!static\b|typedef\b|return\b|extern\b|struct csk_\w+;)[A-Za-z_][^;{}()=]*?"
-                      r"[ *]\(?\*?(csk_\w+)\)?(?:\([^;{}=]*\))?"
-                      r"(?:\s*__attribute__\(\([^;{}=]*?\)\))?\s*(?:=|;)", re.M)
-INLINE = re.compile(r"^static inline [^;{}]*?\b(csk_\w+)\([^;{}]*\)\s*\{", re.M)
 
 
 def read_list(path):
@@ -38,20 +38,36 @@ def read_list(path):
 
 
 def code_of(path):
-    """The text without comments and without what stands in quotes, but for names of includes. No line moves."""
-    text = open(path).read()
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: " " + "\n" * found[0].count("\n"), text, flags=re.S)
-    return re.sub(r'(?<!include )"(?:\\.|[^"\\\n])*"', '""', text)
+    """The text without comments. No line moves."""
+    return re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: " " + "\n" * found[0].count("\n"), open(path).read(),
+                  flags=re.S)
 
 
-def inline_functions(code):
-    """Each with its body."""
-    for found in INLINE.finditer(code):
-        depth, end = 1, found.end()
-        while depth:
-            depth += {"{": 1, "}": -1}.get(code[end], 0)
-            end += 1
-        yield found[1], code[found.end():end]
+def files_in(folder):
+    """The sources and headers below a folder, by their paths from there."""
+    return sorted(os.path.relpath(os.path.join(where, name), folder) for where, _, names in os.walk(folder)
+                  for name in names if name.endswith((".c", ".h")))
+
+
+def compiled(folder, objects):
+    """An object of each source, by its path; those are made anew that are older than their source or any header."""
+    src = os.path.join(folder, "src")
+    paths = [os.path.join(folder, base, file) for base in ("src", "include")
+             for file in files_in(os.path.join(folder, base))]
+    newest = max(os.path.getmtime(path) for path in [__file__, *paths] if not path.endswith(".c"))
+    found = {os.path.join(objects, file + ".o"): file for file in files_in(src) if file.endswith(".c")}
+
+    def compile_one(item):
+        path, source = item[0], os.path.join(src, item[1])
+        if not os.path.exists(path) or os.path.getmtime(path) <= max(newest, os.path.getmtime(source)):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            include = os.path.join(folder, "include")
+            return subprocess.run([*COMPILE, "-I", include, "-I", src, "-o", path, source]).returncode
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        if any(pool.map(compile_one, found.items())):
+            sys.exit("check.py: the sources do not compile")
+    return found
 
 
 def circles_in(graph):
@@ -72,29 +88,23 @@ def circles_in(graph):
 
 
 class Kernel:
-    def __init__(self, folder, layers):
+    def __init__(self, folder, layers, objects):
         self.layers = layers
         self.files, self.outside = {}, []   # "layer/name.c" or "csynckernel/name.h": its code
-        for base, prefix in (("src", ""), ("include", "")):
-            for where, _, names in os.walk(os.path.join(folder, base)):
-                for name in sorted(names):
-                    short = os.path.relpath(os.path.join(where, name), os.path.join(folder, base))
-                    if not name.endswith((".c", ".h")):
-                        continue
-                    if base == "src" and (short.count("/") != 1 or short.split("/")[0] not in layers):
-                        self.outside.append(short)
-                    else:
-                        self.files[short] = code_of(os.path.join(where, name))
-        self.definer = {}                   # name: the source that defines it
-        for file, code in self.files.items():
-            if file.endswith(".c"):
-                for name in FUNCTION.findall(code) + VARIABLE.findall(code):
-                    self.definer[name] = file
-        self.calls = {}                     # inline function of a header: the names in it
-        for file, code in self.files.items():
-            if file.endswith(".h"):
-                for name, body in inline_functions(code):
-                    self.calls[name] = set(NAME.findall(body)) - {name}
+        for base in "src", "include":
+            for file in files_in(os.path.join(folder, base)):
+                if base == "src" and (file.count("/") != 1 or file.split("/")[0] not in layers):
+                    self.outside.append(file)
+                else:
+                    self.files[file] = code_of(os.path.join(folder, base, file))
+        self.definer, self.lacks = {}, {}   # name: the source that defines it; source: names
+        listed = subprocess.run(["nm", "-A", "-g", "-P", *objects], stdout=subprocess.PIPE, text=True, check=True)
+        for path, name, kind in (line.split()[:3] for line in listed.stdout.splitlines()):
+            file = objects[path.rstrip(":")]
+            if kind in "Uwv":
+                self.lacks.setdefault(file, []).append(name)
+            elif file in self.files:
+                self.definer[name] = file
 
     def is_public(self, file):
         return file.startswith("csynckernel/")
@@ -102,26 +112,16 @@ class Kernel:
     def layer(self, file):
         return self.layers.index(file.split("/")[0])
 
-    def sources_of(self, name, seen=()):
-        """The sources that a name leads to."""
-        if name in self.definer:
-            return {self.definer[name]}
-        called = [other for other in self.calls.get(name, ()) if other not in seen]
-        return {file for other in called for file in self.sources_of(other, (*seen, name))}
-
     def uses(self, file):
         """By source that this file uses: one of the names."""
-        used = {}
-        for name in NAME.findall(self.files[file]):
-            for source in self.sources_of(name):
-                used.setdefault(source, name)
-        return used
+        names = self.lacks.get(file, ()) if file.endswith(".c") else NAME.findall(self.files[file])
+        return {self.definer[name]: name for name in names if name in self.definer}
 
     def place(self, file, pattern):
         """Where in a file the pattern stands first, as editors and compilers say it."""
-        found = re.search(pattern, self.files[file], re.M)
-        line = self.files[file].count("\n", 0, found.start()) + 1
-        return f"Sources/CSyncKernel/{'include' if self.is_public(file) else 'src'}/{file}:{line}"
+        place = f"Sources/CSyncKernel/{'include' if self.is_public(file) else 'src'}/{file}"
+        found = re.search(pattern, self.files[file], re.M)  # what an inline function uses stands elsewhere
+        return f"{place}:{self.files[file].count(chr(10), 0, found.start()) + 1}" if found else place
 
     def above(self, file, other):
         """What is wrong, and what to do."""
@@ -138,9 +138,9 @@ class Kernel:
                 yield in_angles
 
 
-def faults(folder):
+def faults(folder, objects):
     layers, allowed = read_list(os.path.join(HERE, "layers.txt"))
-    kernel = Kernel(folder, layers)
+    kernel = Kernel(folder, layers, objects)
     found = [f"{file}: stands in no layer" for file in kernel.outside]
     empty = [layer for layer in layers if not any(file.startswith(layer + "/") for file in kernel.files)]
     found += [f"layers.txt: {layer} has no file" for layer in empty]
@@ -174,50 +174,68 @@ def faults(folder):
 PLANTED = [
     ("an upward include", "src/base/heap.c", '#include "lock/gate_queue.h"\n',
      "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
-    ("an upward include in angle brackets", "src/base/heap.c", "#include <lock/gate_queue.h>\n",
-     "src/base/heap.c:LINE: includes lock/gate_queue.h: "),
+    ("an upward include in angle brackets", "src/base/text.c", "#include <lock/gate_queue.h>\n",
+     "src/base/text.c:LINE: includes lock/gate_queue.h: "),
     ("an upward include in a header", "src/wait/watch.h", '#include "pool/pool.h"\n',
      "src/wait/watch.h:LINE: includes pool/pool.h: "),
     ("a circle of headers", "src/wait/waiter.h", '#include "wait/watch.h"\n',
      "headers include each other all round: wait/waiter.h wait/watch.h"),
-    ("a header that includes itself", "src/wait/watch.h", '#include "wait/watch.h"\n',
-     "headers include each other all round: wait/watch.h"),
+    ("a header that includes itself", "src/base/slots.h", '#include "base/slots.h"\n',
+     "headers include each other all round: base/slots.h"),
     ("a circle of public headers", "include/csynckernel/heap.h", '#include "timer.h"\n',
      "headers include each other all round: csynckernel/heap.h csynckernel/timer.h"),
-    ("a public header that shows an internal one", "include/csynckernel/heap.h", '#include "base/platform.h"\n',
-     "include/csynckernel/heap.h:LINE: a public header includes base/platform.h"),
+    ("a public header that shows an internal one", "include/csynckernel/sem.h", '#include "base/platform.h"\n',
+     "include/csynckernel/sem.h:LINE: a public header includes base/platform.h"),
+    ("an upward use in a header", "src/base/text.h", "int csk_workqueue_serve(void);\n",
+     "src/base/text.h:LINE: uses csk_workqueue_serve of queue/workqueue_worker.c: "),
     ("an upward call by a header that any layer may include", "src/wait/timer.c",
-     "void csk_planted(csk_gate_t *gate) { csk_gate_forget(gate); }\n",
+     '#include "csynckernel/gate.h"\nint csk_planted(csk_gate_t *gate) { return csk_gate_forget(gate, NULL); }\n',
      "src/wait/timer.c:LINE: uses csk_gate_forget of lock/gate_async.c: "),
+    ("an upward call of what begins with its attributes", "src/wait/listed.c",
+     "int csk_planted(void) { int csk_work_is_refused(void); return csk_work_is_refused(); }\n",
+     "src/wait/listed.c:LINE: uses csk_work_is_refused of queue/workqueue_refuse.c: "),
     ("an upward call of an inline function", "src/thread/tls.c",
-     "void csk_planted(csk_mutex_t *mutex) { csk_mutex_unlock(mutex); }\n",
-     "src/thread/tls.c:LINE: uses csk_mutex_unlock of lock/mutex.c: "),
-    ("an upward look at a variable", "src/base/base.c", "bool csk_planted(void) { return csk_rcu_period != 0; }\n",
+     '#include "csynckernel/mutex.h"\nint csk_planted(csk_mutex_t *mutex) { return csk_mutex_unlock(mutex); }\n',
+     "src/thread/tls.c: uses csk_mutex_unlock_slow of lock/mutex.c: "),
+    ("an upward look at a variable", "src/base/base.c",
+     "unsigned long csk_planted(void) { extern unsigned long csk_rcu_period; return csk_rcu_period; }\n",
      "src/base/base.c:LINE: uses csk_rcu_period of rcu/rcu.c: "),
-    ("a circle of sources", "src/wait/queue_lock.c", "void csk_planted(void) { csk_timer_prepare(); }\n",
-     "sources call each other all round: queue_lock timer"),
+    ("a circle of sources", "src/order/order_graph.c",
+     '#include "csynckernel/order.h"\nint csk_planted(csk_print_t print) { return csk_order_print(print, NULL); }\n',
+     "sources call each other all round: order order_graph order_print"),
     ("a source outside of the layers", "src/planted.c", "int csk_planted;\n", "planted.c: stands in no layer"),
-    ("an include of nothing", "src/base/base.c", '#include "internal/platform.h"\n',
-     "src/base/base.c:LINE: includes internal/platform.h, which is not there"),
+    ("an include of nothing", "src/pool/pool.h", '#include "internal/platform.h"\n',
+     "src/pool/pool.h:LINE: includes internal/platform.h, which is not there"),
 ]
 
 
+def plant(folder, kind):
+    """What must be said of each fault that is planted in files of this kind."""
+    wanted = {}
+    for what, file, text, words in PLANTED:
+        if file.endswith(kind):
+            with open(os.path.join(folder, file), "a+") as source:
+                source.seek(0)
+                line = source.read().count("\n") + text.count("\n")
+                source.write(text)
+            wanted[words.replace("LINE", str(line))] = what
+    return wanted
+
+
 def self_test():
-    wrong = 0
-    for what, file, text, wanted in PLANTED:
-        with tempfile.TemporaryDirectory() as folder:
-            for part in ("src", "include"):
-                shutil.copytree(os.path.join(KERNEL, part), os.path.join(folder, part))
-            path = os.path.join(folder, file)
-            lines = open(path).read().count("\n") if os.path.exists(path) else 0
-            with open(path, "a") as source:
-                source.write("\n" + text)
-            found, _ = faults(folder)
-            if not any(wanted.replace("LINE", str(lines + 2)) in fault for fault in found):
-                print(f"{what} is not found: {found}")
-                wrong += 1
-    print(f"{len(PLANTED)} faults planted, {wrong} not found")
-    return wrong
+    """All are planted in one copy, those in headers after it was compiled: one of them does not compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        for part in "src", "include":
+            shutil.copytree(os.path.join(KERNEL, part), os.path.join(folder, part))
+        wanted = plant(folder, ".c")
+        objects = compiled(folder, shutil.copytree(OBJECTS, os.path.join(folder, "objects")))
+        wanted |= plant(folder, ".h")
+        found, _ = faults(folder, objects)
+    missed = [what for words, what in wanted.items() if not any(words in fault for fault in found)]
+    for what in missed:
+        print(f"{what} is not found: {found}")
+    print(f"{len(PLANTED)} faults planted, {len(missed)} not found")
+    return len(missed)
 
 
 def main():
@@ -225,7 +243,7 @@ def main():
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--calls", action="store_true")
     options = parser.parse_args()
-    found, kernel = faults(KERNEL)
+    found, kernel = faults(KERNEL, compiled(KERNEL, OBJECTS))
     for fault in sorted(found):
         print(fault)
     print(f"{len(kernel.layers)} layers, {len(kernel.files)} files, {len(kernel.definer)} names; {len(found)} faults")

@@ -33,8 +33,9 @@ def syntax_tree(folder):
     """What the compiler prints of all sources in `folder`, a copy of the repository or itself."""
     sources = [os.path.join(where, name) for where, _, names in os.walk(os.path.join(folder, SWIFT))
                for name in names if name.endswith(".swift")]
-    command = ["swiftc", "-dump-ast", "-swift-version", "6", "-D", "RCU", "-parse-as-library",
-               "-module-name", "SwiftSync",
+    # Two processes for all files: the driver would start one for each, which reads all the others again.
+    command = ["swiftc", "-dump-ast", "-enable-batch-mode", "-driver-batch-count", "2", "-j2", "-swift-version", "6",
+               "-D", "RCU", "-parse-as-library", "-module-name", "SwiftSync",
                "-package-name", "swiftsync", "-I", os.path.join(ROOT, KERNEL), *sorted(sources)]
     with tempfile.TemporaryFile("w+", errors="replace") as tree:
         status = subprocess.run(command, stdout=tree, stderr=subprocess.STDOUT).returncode

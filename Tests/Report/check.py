@@ -4,15 +4,12 @@
 
 It refers to nothing outside itself; it and its drawings are well-formed; each chart has its words and its table; and
 where chromium is installed, nothing is wider than the screen and no label leaves its drawing, at 360 and 1280 pixels,
-light and dark. Then faults are planted, each of which must be noticed, and so must a change by `scripts/bench compare`.
-Aims, findings and comparisons say what the rows say (judgements.py).
+light and dark; `scripts/setup report` brings chromium on Debian, and elsewhere the layout may be left out. Then faults
+are planted, each of which must be noticed. Aims, findings and comparisons say what the rows say (judgements.py).
 """
 
-import contextlib
-import io
 import re
 import sys
-import tempfile
 import xml.etree.ElementTree as tree
 from pathlib import Path
 
@@ -22,12 +19,10 @@ sys.path.insert(0, str(ROOT / "Benchmarks"))
 
 import judgements  # noqa: E402
 import rendered  # noqa: E402
-import recorded  # noqa: E402
-from report_pages import compare, page, pictures  # noqa: E402
+from report_pages import page, pictures  # noqa: E402
 from report_pages.areas import AREAS  # noqa: E402
 from report_pages.rows import Run  # noqa: E402
 
-TAB = "\t"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -104,64 +99,6 @@ def alone_faults(run):
             yield f"{picture.name}.svg: not well-formed: {fault}"
 
 
-def compared(change):
-    """What `scripts/bench compare` ends with for rows of the sample, each round twice, and a copy changed so."""
-    with tempfile.TemporaryDirectory() as folder:
-        other = Path(folder) / "other.tsv"
-        kept = [line if line.startswith("#") else f"{line} {line.rpartition(TAB)[2]}"
-                for line in SAMPLE.read_text().split("\n") if line.startswith("#") or "thread-local" in line]
-        before = Path(folder) / "before.tsv"
-        before.write_text("\n".join(kept))
-        other.write_text("\n".join(map(change, kept)))
-        with contextlib.redirect_stdout(io.StringIO()):
-            return compare.report(before, other)
-
-
-def slower(line, whose="ThreadLocalValue"):
-    """A row of this library, and every round of it, by half as much again."""
-    parts = line.split("\t")
-    if len(parts) != 6 or not parts[2].startswith(whose):
-        return line
-    parts[4] = f"{float(parts[4]) * 1.5:g}"
-    parts[5] = " ".join(f"{float(value) * 1.5:g}" for value in parts[5].split())
-    return "\t".join(parts)
-
-
-def all_slower(line):
-    return slower(line, whose="")
-
-
-def compare_faults():
-    for change, expected, what in ((lambda line: line, 0, "nothing changed"), (slower, 1, "rows got slower"),
-                                   (all_slower, 0, "the machine got slower"),
-                                   (lambda line: line.rpartition("\t")[0], 2, "rounds are missing")):
-        if (status := compared(change)) != expected:
-            yield f"scripts/bench compare ends with {status} where {what}"
-
-
-def recorded_faults():
-    """Areas that are recorded anew replace the rows of their groups, leave the others, and say when they were."""
-    head = "".join(f"# {name}: same\n" for name in ("processors", "system", "compilers", "rounds of a run"))
-    first = f"# commit: one\n{head}" + "".join(f"c\t{group}\tlock\tns\t1\n" for group in ("old", "kept"))
-    second = f"# commit: two\n# date: today\n# load before: 0\n{head}c\told\tlock\tns\t2\n"
-    with tempfile.TemporaryDirectory() as folder:
-        run, anew = Path(folder) / "run.tsv", Path(folder) / "anew.tsv"
-        run.write_text(first)
-        anew.write_text(second)
-        text = recorded.merged(run, anew, ["locks"])
-        rows = [line for line in text.split("\n") if line and not line.startswith("#")]
-        if rows != ["c\tkept\tlock\tns\t1", "c\told\tlock\tns\t2"]:
-            yield f"recorded.py: the rows are {rows}"
-        if "# commit: one\n" not in text or "# area locks: commit two, today, load before 0\n" not in text:
-            yield "recorded.py: the file does not say which area is of which commit"
-        anew.write_text(second.replace("# processors: same", "# processors: other"))
-        try:
-            recorded.merged(run, anew, ["locks"])
-            yield "recorded.py: rows of two machines go into one file"
-        except SystemExit:
-            pass
-
-
 PLANTED = {
     "a picture from elsewhere": ("</main>", '<p><img src="https://example.org/a.png" alt=""/></p></main>'),
     "a link to elsewhere": ("</main>", '<p><a href="other.html">more</a></p></main>'),
@@ -194,9 +131,8 @@ def unnoticed(text):
 def main():
     run = Run(SAMPLE)
     text = page.page(run)
-    faults = [*page_faults(text), *alone_faults(run), *compare_faults(), *recorded_faults(),
-              *judgements.faults(SAMPLE), *unnoticed(text)]
-    browser, note = rendered.browser(), "not rendered: chromium is not installed"
+    faults = [*page_faults(text), *alone_faults(run), *judgements.faults(SAMPLE), *unnoticed(text)]
+    browser, note = rendered.browser(), "the layout is left out: there is no chromium"
     if browser and not faults:
         faults += [*rendered.faults(browser, text), *rendered.unnoticed(browser, text)]
         note = "rendered at 360 and 1280 pixels, light and dark"

@@ -178,9 +178,10 @@ def area_faults(values):
 # ---- Comparisons of two runs --------------------------------------------------------------------------------------
 
 def text_of(rows):
-    """What scripts/bench would write; a row is (subject, metric, values of the rounds)."""
-    return "".join(f"c\tone group\t{subject}\t{metric}\t{sorted(rounds)[len(rounds) // 2]}\t"
-                   f"{' '.join(map(str, rounds))}\n" for subject, metric, rounds in rows)
+    """What scripts/bench would write; a row is (subject, metric, values of the rounds). One value is not of a round."""
+    return "".join(f"c\tone group\t{subject}\t{metric}\t{sorted(rounds)[len(rounds) // 2]}"
+                   f"{chr(9) + ' '.join(map(str, rounds)) if len(rounds) > 1 else ''}\n"
+                   for subject, metric, rounds in rows)
 
 
 def compared(before, after):
@@ -200,6 +201,7 @@ def compare_faults():
 
     ours, peer = "csk_gate FAST", "pthread_mutex"
     for metric, before, after, expected, words, what in (
+            ("ns", rounds(100), rounds(100), 0, " 0 worse, 0 better", "no change"),
             ("ns", rounds(100), rounds(105), 1, "\nworse\n", "5 % slower"),
             ("ns", rounds(100), rounds(102), 0, " 0 worse, 0 better", "2 % slower"),
             ("ns", rounds(100), rounds(90), 0, "\nbetter\n", "faster"),
@@ -207,6 +209,7 @@ def compare_faults():
             ("Mops/s", rounds(100), rounds(110), 0, "\nbetter\n", "more operations a second"),
             ("requests/s", rounds(100), rounds(90), 1, "\nworse\n", "fewer requests a second"),
             ("ns", rounds(100, 4), rounds(150, 4), 2, "no row can be compared", "four rounds"),
+            ("ns", [100], [150], 2, "no row can be compared", "values without rounds"),
             ("instructions", [17], [18], 1, "\nworse\n", "an instruction more of 17"),
             ("instructions", [100], [101], 0, " 0 worse", "an instruction more of 100"),
             ("allocations", [0], [1], 1, "\nworse\n", "an allocation more than none"),
@@ -214,13 +217,14 @@ def compare_faults():
         status, text = compared([(ours, metric, before)], [(ours, metric, after)])
         if status != expected or words not in text:
             yield f"scripts/bench compare ends with {status} for {what}, and says:\n{text}"
-    status, text = compared([(ours, "ns", rounds(100)), (peer, "ns", rounds(100))],
-                            [(ours, "ns", rounds(100)), (peer, "ns", rounds(50))])
-    if status != 0 or "the peers, which show" not in text:
-        yield f"scripts/bench compare ends with {status} where a peer got faster"
-    status, text = compared([(ours, "ns", rounds(100)), (peer, "ns", rounds(100))], [(peer, "ns", rounds(100))])
-    if "1 row of the first run is not in the second" not in text or ours not in text:
-        yield "scripts/bench compare says nothing of a row that is gone"
+    both = [(ours, "ns", rounds(100)), (peer, "ns", rounds(100))]
+    for after, words, what in (
+            ([both[0], (peer, "ns", rounds(50))], "the peers, which show", "a peer got faster"),
+            ([(ours, "ns", rounds(150)), (peer, "ns", rounds(150))], " 0 worse, 0 better", "the machine got slower"),
+            (both[1:], f"1 row of the first run is not in the second: one group (c): {ours}", "a row is gone")):
+        status, text = compared(both, after)
+        if status != 0 or words not in text:
+            yield f"scripts/bench compare ends with {status} where {what}, and says:\n{text}"
 
 
 def script_faults():
@@ -242,19 +246,24 @@ def script_faults():
 
 
 def recorded_faults():
-    """Instructions are replaced subject by subject; rows of another machine, compiler or length don't fit."""
-    kind = "instructions per operation"
+    """Areas that are recorded anew replace the rows of their groups, instructions subject by subject, leave the others,
+    and say when they were. Rows of another machine, compiler or length don't fit.
+    """
     names = ("processors", "system", "compilers", "rounds of a run")
     head = "".join(f"# {name}: same\n" for name in names) + "# date: today\n# load before: 0\n"
-    first = f"# commit: one\n{head}" + "".join(f"c\t{kind}\t{lock}\tinstructions\t1\n" for lock in ("mine", "other's"))
-    second = f"# commit: two\n{head}c\t{kind}\tmine\tinstructions\t2\n"
+    old, kept, mine, others = (f"c\t{row}\tns\t" for row in (
+        "old\tlock", "kept\tlock", "instructions per operation\tmine", "instructions per operation\tother's"))
+    first = f"# commit: one\n{head}{old}1\n{kept}1\n{mine}1\n{others}1\n"
+    second = f"# commit: two\n{head}{old}2\n{mine}2\n"
     with tempfile.TemporaryDirectory() as folder:
         run, anew = Path(folder) / "run.tsv", Path(folder) / "anew.tsv"
         run.write_text(first)
         anew.write_text(second)
-        rows = [line.split("\t")[2:] for line in recorded.merged(run, anew, ["locks"]).split("\n") if "\t" in line]
-        if rows != [["other's", "instructions", "1"], ["mine", "instructions", "2"]]:
-            yield f"recorded.py: the instructions are {rows}"
+        text = recorded.merged(run, anew, ["locks"])
+        if not text.endswith(f"\n{kept}1\n{others}1\n{old}2\n{mine}2\n") or text.count("\nc\t") != 4:
+            yield f"recorded.py: the rows are\n{text}"
+        if "# commit: one\n" not in text or "# area locks: commit two, today, load before 0\n" not in text:
+            yield "recorded.py: the file does not say which area is of which commit"
         for name in names:
             anew.write_text(second.replace(f"# {name}: same", f"# {name}: other"))
             for call in (lambda: recorded.merged(run, anew, ["locks"]),

@@ -1,6 +1,7 @@
 """A page as chromium lays it out: in frames of two widths, by a light and by a dark screen."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -54,7 +55,9 @@ def measured(program, text, screen):
                    f"--user-data-dir={folder}/profile", f"--blink-settings=preferredColorScheme={SCREENS[screen]}",
                    "--window-size=1400,1000", "--virtual-time-budget=20000", "--dump-dom", file.as_uri()]
         try:
-            output = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+            # It would leave files in the home folder.
+            output = subprocess.run(command, capture_output=True, text=True, timeout=120,
+                                    env={**os.environ, "HOME": folder}).stdout
         except subprocess.TimeoutExpired:
             return None
     match = re.search(r'<pre id="measured">(\[.+?\])</pre>', output, re.S)

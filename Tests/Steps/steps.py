@@ -45,7 +45,8 @@ STEPS = (
          "what each mutant and each planted fault replaces stands in its file; the kernel's layers, the lengths of "
          "files and functions, the fields of kernel structs that Swift touches; what a change selects",
          always=True, after=("setup",), fast=True),
-    Step("documents", ("python3 Tests/Documentation/documents.py", "python3 Tests/Documentation/version.py",
+    Step("documents", ("python3 Tests/Documentation/documents.py", "python3 Tests/Documentation/selftest.py",
+          "python3 Tests/Documentation/version.py",
           "python3 Tests/Documentation/plot.py --check", "python3 Tests/Report/check.py",
           "python3 Tests/Steps/tables.py --check"),
          "links lead somewhere, names in documents exist, versions and figures agree; the benchmark's report, made "
