@@ -65,10 +65,10 @@ def is_fresh(target, command):
         return False
 
 
-def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2"):
+def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2", more=None):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
     sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`) and
-    how; it is compiled anew when any of that has changed.
+    how; it is compiled anew when any of that has changed. `more` is of the form of `sources`.
 
     Returns the program's path.
     """
@@ -84,16 +84,20 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
         if races and name.startswith("k_") and name[2:] not in MODELS:
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
-        flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        # A mutant of a header may be one in some of the sources only.
+        seen = [f"-DSEEN_IN_{name[2:]}"] if name.startswith("k_") else []
+        flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *seen, *KNOBS, *includes, *warnings, *hooks]
         command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
         if not is_fresh(target, " ".join(command)):
-            subprocess.run(command, check=True, cwd=ROOT)
+            done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+            sys.stderr.write(done.stderr)
+            done.check_returncode()
             with open(target + ".command", "w") as file:
                 file.write(" ".join(command))
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        objects = list(pool.map(compile_one, sources(kernel).items()))
+        objects = list(pool.map(compile_one, {**(more or {}), **sources(kernel)}.items()))
     program = os.path.join(folder, "explore")
     # The addresses of a race's code are those that addr2line wants.
     subprocess.run(["cc", *(["-no-pie"] if races else []), "-o", program, *objects], check=True)
