@@ -65,6 +65,16 @@ def is_fresh(target, command):
         return False
 
 
+def compile_object(target, command):
+    """Unless it is fresh."""
+    if not is_fresh(target, " ".join(command)):
+        done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        sys.stderr.write(done.stderr)
+        done.check_returncode()
+        with open(target + ".command", "w") as file:
+            file.write(" ".join(command))
+
+
 def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2", more=None):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
     sources call for each plain access what rc11_races.c has. Beside each object stands what it was made of (`.d`) and
@@ -88,12 +98,7 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         seen = [f"-DSEEN_IN_{name[2:]}"] if name.startswith("k_") else []
         flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *seen, *KNOBS, *includes, *warnings, *hooks]
         command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
-        if not is_fresh(target, " ".join(command)):
-            done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-            sys.stderr.write(done.stderr)
-            done.check_returncode()
-            with open(target + ".command", "w") as file:
-                file.write(" ".join(command))
+        compile_object(target, command)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

@@ -8,7 +8,8 @@ import argparse, contextlib, io, os, subprocess, sys, tempfile
 import lists, switched
 
 HEADER = """\
-static inline int twice(int value) {
+#define MUST_USE __attribute__((warn_unused_result))
+MUST_USE static inline int twice(int value) {
     return value + value;
 }
 """

@@ -80,7 +80,7 @@ def is_switchable(mutant, root=ROOT):
 
 def copies(path, line, head, body, variants):
     """The function and its copies. `variants` are mutants, with the bodies that they give it."""
-    plain = re.sub(r"^(?:(?:static|inline|extern)\s+)*", "", ATTRIBUTE.sub("", head)).strip()
+    plain = re.sub(r"\bstatic\s+", "", ATTRIBUTE.sub("", head)).strip()
     name, begin = NAME.search(plain)[1], f'#line {line} "{path}"\n'
     arguments, cases = ", ".join(parameters(head)), ""
     text = f"{begin}{head.strip()};\n"
