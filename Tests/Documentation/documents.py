@@ -123,8 +123,8 @@ def clients():
 
 @functools.lru_cache(maxsize=None)
 def mutants():
-    text = (ROOT / "Tests/Explorer/mutants.py").read_text()
-    return set(re.findall(r'^    \("([^"]+)", ', text, re.M))
+    return {name for path in (ROOT / "Tests/Explorer/mutants").glob("*.mutants")
+            for name in re.findall(r"^= (.*)$", path.read_text(), re.M)}
 
 
 @functools.lru_cache(maxsize=None)

@@ -67,11 +67,22 @@ def is_fresh(target, command):
         return False
 
 
+def compile_object(target, command):
+    """Unless it is fresh."""
+    if not is_fresh(target, " ".join(command)):
+        done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        sys.stderr.write(done.stderr)
+        done.check_returncode()
+        with open(target + ".command", "w") as file:
+            file.write(" ".join(command))
+
+
 def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races=False, optimize="-O2",
-          functions=False):
+          functions=False, more=None):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
     sources call for each plain access what rc11_races.c has, with `functions` for each function what entered.c
     has. Beside each object stands what it was made of (`.d`) and how; it is compiled anew when any of that has changed.
+    `more` is of the form of `sources`.
 
     Returns the program's path.
     """
@@ -89,16 +100,15 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
         if functions and name.startswith("k_"):
             hooks += ["-g1", "-finstrument-functions"]
-        flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *KNOBS, *includes, *warnings, *hooks]
+        # A mutant of a header may be one in some of the sources only.
+        seen = [f"-DSEEN_IN_{name[2:]}"] if name.startswith("k_") else []
+        flags = ["-std=gnu11", optimize, "-MMD", "-D_GNU_SOURCE", *seen, *KNOBS, *includes, *warnings, *hooks]
         command = ["cc", *flags, "-c", shown, "-o", os.path.abspath(target)]
-        if not is_fresh(target, " ".join(command)):
-            subprocess.run(command, check=True, cwd=ROOT)
-            with open(target + ".command", "w") as file:
-                file.write(" ".join(command))
+        compile_object(target, command)
         return target
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        objects = list(pool.map(compile_one, sources(kernel).items()))
+        objects = list(pool.map(compile_one, {**(more or {}), **sources(kernel)}.items()))
     program = os.path.join(folder, "explore")
     # The addresses of a race's code, and of functions, are those that addr2line wants.
     options = ["-no-pie"] if races or functions else []

@@ -1,5 +1,5 @@
 /* clients_loops.c: threads that spin for a moment, beside somebody who goes on only once they have given that up.
- * Without the bound of the loop (loops_listed.py) the two would wait for each other. */
+ * Without the bound of the loop (loops.mutants) the two would wait for each other. */
 #include "csynckernel/await.h"
 #include "csynckernel/name.h"
 #include "csynckernel/pqueue.h"

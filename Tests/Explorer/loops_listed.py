@@ -1,95 +1,33 @@
 """The loops of the kernel that read what another thread may change, by what ends them."""
-import typing
 
-
-class Spin(typing.NamedTuple):
-    """A loop in which a thread stays awake until another thread has made a step, or for a moment at most."""
-    file: str
-    function: str
-    waits_for: str
-    ended_by: str
-    clients: list  # those that may report the variant
-    text: str  # of the variant that must be reported: the step, or the bound, is taken away
-    becomes: str = ""
-    mutated: str = ""  # the file with the text, if that is another
-    seen_by: tuple = ()
-
-
-GATE, RW, WQ = "src/lock/", "src/readwrite/", "src/queue/"
-YIELDS = "    for (;; csk_platform_yield())\n"
-
-SPINS = [
-    # Nothing bounds these: the thread that they wait for is in the middle of a few steps.
-    Spin(WQ + "workqueue_order.c", "first_in_inbox", "the link to the first work of an inbox",
-         "csk_work_push, two steps later", ["workqueue_*", "work_end_*"],
-         "    else csk_store(&queue->inbox_first, work, CSK_RELEASE);\n", mutated=WQ + "workqueue.c"),
-    Spin(WQ + "workqueue_order.c", "csk_work_sort_piece", "the link to the next work", "csk_work_push, two steps later",
-         ["workqueue_*", "work_end_*"],
-         "    if (before != NULL) csk_store(&before->node.next, &work->node, CSK_RELEASE);\n    else ",
-         "    if (before == NULL) ", WQ + "workqueue.c"),
-    Spin(WQ + "workqueue_life.c", "csk_workqueue_destroy", "workers' last access to a queue",
-         "csk_workqueue_unpin", ["workqueue_*", "work_end_*", "delayed_*", "pool_*"],
-         "csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL)", "csk_load(&queue->state, CSK_ACQUIRE)",
-         WQ + "workqueue_worker.c"),
-    Spin("src/pool/pool.c", "csk_pool_prepare", "the first worker", "the thread that starts it",
-         ["pool_*", "work_end_*"], "\n    csk_pool.starting = false;\n", "\n"),
-    Spin("src/wait/watchdog.c", "await_start", "the watchdog thread", "the thread that starts it", ["watchdog_*"],
-         "    watchdog.starting = 0;\n"),
-    Spin("src/wait/timer.c", "csk_timer_prepare", "the timer thread", "the thread that starts it",
-         ["timer_*"], "    csk_queue_lock(&timers.lock);\n    timers.starting = false;\n",
-         "    csk_queue_lock(&timers.lock);\n"),
-    # Until a deadline: the live view gives up, and says that it is busy.
-    Spin("src/wait/waits.c", "csk_waits_try_lock", "a queue lock, until a time", "its holder, or the time",
-         ["waits_gives_up_*"], "    if (csk_platform_now() >= until_ns) return false;\n", ""),
-    Spin("src/thread/name.c", "csk_name_try_of", "the mutex of names, until a time", "its holder, or the time",
-         ["name_gives_up_*"], "        if (!goes_on(context)) {\n", "        if (false) {\n"),
-    # For a moment, before a thread yields or parks.
-    Spin(GATE + "gate.c", "spin_to_enter", "a free gate", "a leaver, or the clock", ["gate_*"],
-         "    while (csk_spin(&spin)) {\n", "    while (true) {\n"),
-    Spin(GATE + "gate.c", "watch_gate", "a free gate, as the designated waiter", "a leaver, or the clock",
-         ["gate_watch_*"], "    while (csk_spin(&spin))\n        if (csk_gate_holder",
-         "    while (true)\n        if (csk_gate_holder"),
-    Spin(GATE + "gate_await.c", "come_again_or_wait", "a true predicate", "a holder, or the number of yields",
-         ["await_again_ends"],  # others find another order first
-         "    while (yields.left > 0) {\n", "    while (true) {\n"),
-    Spin(GATE + "sem.c", "spin_to_take", "permits", "who signals, or the clock", ["sem_*"],
-         "    } while (csk_spin(&spin));\n", "    } while (true);\n"),
-    Spin("src/wait/watch.c", "csk_watch_word", "an answer in the waiter's word", "who answers, or the clock",
-         ["gate_*", "sem_*", "rwlock_*", "await_*", "cond_*"], "    while (csk_spin(&spin))\n", "    while (true)\n"),
-    Spin("src/wait/watch.c", "csk_yield_for_word", "an answer in the waiter's word, by yields",
-         "who answers, or the number of yields", ["await_yields_*"],
-         "WORD_WAITING && csk_yield(&yields)) {}", "WORD_WAITING) csk_platform_yield();"),
-    Spin("src/wait/spin_park.h", "csk_word_spin", "an answer in a word", "who answers, or the clock",
-         ["pool_*", "work_end_*"], " && csk_spin_lasts(&spin)) csk_spin_pause(CSK_SPIN_PAUSES);",
-         ") csk_spin_pause(CSK_SPIN_PAUSES);", seen_by=("pool",)),
-    Spin("src/wait/queue_lock.c", "csk_queue_lock_slow", "a queue lock, 40 times", "its holder, or the number of looks",
-         ["heap_*"], "    for (int spins = 0; spins < 40; spins++) {\n", "    for (;;) {\n"),
-    Spin(RW + "rwlock_wait.c", "spin_to_pass", "a read-write lock that may be entered", "a leaver, or the clock",
-         ["rwlock_*"], "    } while (csk_spin_lasts(&spin));\n", "    } while (true);\n"),
-    Spin(RW + "rwlock_wait.c", "spin_to_pass", "a lock that a reader may enter, by yields",
-         "a leaver, or the number of yields", ["rwlock_*"],
-         "    while (csk_yield(&yields))\n        if (csk_rwlock_pass(", YIELDS + "        if (csk_rwlock_pass("),
-    Spin(RW + "rwlock_wait.c", "spin_to_try_again", "a lock that the first waiter may enter", "a leaver, or the clock",
-         ["rwlock_watch_*"], "self->mode != RW_WRITE && csk_spin(&spin)", "self->mode != RW_WRITE"),
-    Spin(RW + "rwlock_wait.c", "watch", "a lock that the first waiter may enter, by yields",
-         "a leaver, or the number of yields", ["rwlock_watch_*"],
-         "    while (csk_yield(&yields))\n        if (may_try_again(", YIELDS + "        if (may_try_again("),
-    Spin(RW + "rwlock_bias.c", "watch_marks", "readers' marks that end", "the readers, or the clock", ["rwlock_*"],
-         "while (csk_reads_elsewhere(lock) && csk_spin_lasts(&spin));", "while (csk_reads_elsewhere(lock));"),
-    Spin(RW + "rwlock_linger.c", "csk_linger_look", "the next section of a lock", "a granter, or the clock",
-         ["rwlock_*", "work_end_*"], "== looks && csk_spin_lasts(&spin) && csk_pool_queued() == 0)", "== looks)"),
-    Spin(RW + "rwlock_linger.c", "csk_linger_hand", "a worker that will look soon", "that worker, or the clock",
-         ["rwlock_granter_*"], "== soon && csk_spin_lasts(&spin))", "== soon)"),
-    Spin(WQ + "pqueue.c", "spin_in_line", "a promise, as the first in line", "who serves, or the clock",
-         ["pqueue_*"], "!csk_pqueue_is_promised(waiter) && csk_spin_lasts(&spin))",
-         "!csk_pqueue_is_promised(waiter))"),
-    Spin(WQ + "pqueue_line.h", "csk_pqueue_lock", "the queue's mutex, 40 times", "its holder, or the number of tries",
-         ["pqueue_mutex_*"], "    for (int tries = 0; tries < CSK_PQUEUE_TRIES; tries++) {\n", "    for (;;) {\n",
-         seen_by=("pqueue",)),
-    Spin(WQ + "workqueue_worker.c", "linger", "the next work", "who queues, or the clock",
-         ["workqueue_*", "work_end_*"],
-         " && csk_spin_lasts(&spin) &&\n           !(others = others_wait(queue, csk_pool_queued())))", ")"),
-]
+# Each stays awake until another thread has made a step, or for a moment at most; loops.mutants says what for.
+SPINS = {
+    "src/lock/gate.c spin_to_enter": 1,
+    "src/lock/gate.c watch_gate": 1,
+    "src/lock/gate_await.c come_again_or_wait": 1,
+    "src/lock/sem.c spin_to_take": 1,
+    "src/pool/pool.c csk_pool_prepare": 1,
+    "src/queue/pqueue.c spin_in_line": 1,
+    "src/queue/pqueue_line.h csk_pqueue_lock": 1,
+    "src/queue/workqueue_life.c csk_workqueue_destroy": 1,
+    "src/queue/workqueue_order.c csk_work_sort_piece": 1,
+    "src/queue/workqueue_order.c first_in_inbox": 1,
+    "src/queue/workqueue_worker.c linger": 1,
+    "src/readwrite/rwlock_bias.c watch_marks": 1,
+    "src/readwrite/rwlock_linger.c csk_linger_hand": 1,
+    "src/readwrite/rwlock_linger.c csk_linger_look": 1,
+    "src/readwrite/rwlock_wait.c spin_to_pass": 2,
+    "src/readwrite/rwlock_wait.c spin_to_try_again": 1,
+    "src/readwrite/rwlock_wait.c watch": 1,
+    "src/thread/name.c csk_name_try_of": 1,
+    "src/wait/queue_lock.c csk_queue_lock_slow": 1,
+    "src/wait/spin_park.h csk_word_spin": 1,
+    "src/wait/timer.c csk_timer_prepare": 1,
+    "src/wait/waits.c csk_waits_try_lock": 1,
+    "src/wait/watch.c csk_watch_word": 1,
+    "src/wait/watch.c csk_yield_for_word": 1,
+    "src/wait/watchdog.c await_start": 1,
+}
 
 # Between two looks the thread sleeps, and whoever makes the step wakes it, or a time does. That nobody does is a
 # deadlock, which the explorer has always reported.

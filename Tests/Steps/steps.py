@@ -37,7 +37,7 @@ STEPS = (
     Step("build", ("scripts/test-swift --build optimized",),
          "the library and its tests with `-O`, as users build it; a warning fails",
          always=True, after=("setup",), fast=("scripts/test-swift --build debug",)),
-    Step("texts", ("python3 Tests/Explorer/mutants.py --check", "python3 Tests/Explorer/orders.py --check",
+    Step("texts", ("python3 Tests/Mutants/check.py", "python3 Tests/Explorer/mutants.py --check", "python3 Tests/Explorer/orders.py --check",
           "python3 Tests/Explorer/loops.py --check", "python3 Tests/Fuzz/faults.py --check",
           "scripts/swift-mutants --check", "python3 Tests/Lifetimes/mutants.py", "python3 Tests/Steps/preconditions.py",
           "python3 Tests/Steps/selection_test.py", "python3 Tests/Layers/check.py --self-test",
