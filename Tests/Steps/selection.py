@@ -95,7 +95,7 @@ def clients_in(path):
     return {*names, *(name + "_*" for name in names)}
 
 
-def clients_of(paths, tree, entered):
+def clients_of(paths, text_before, text_now, entered):
     """The clients that a change of these paths can affect, and None with the reason where these may be all."""
     found = set()
     for path in paths:
@@ -104,7 +104,7 @@ def clients_of(paths, tree, entered):
         elif KERNEL_CODE.match(path):
             if os.path.basename(path)[:-2] in UNEXPLORED and path.endswith(".c"):
                 continue
-            functions = changed_functions(git("show", f"{tree}:{path}") or "", read(path))
+            functions = changed_functions(text_before(path), text_now(path))
             clients = entered_by(path, functions, entered()) if functions is None or functions else set()
             if clients is None:
                 return None, f"{path}: not only functions that clients enter have changed"
@@ -114,9 +114,8 @@ def clients_of(paths, tree, entered):
     return found, None
 
 
-def refine(selection, paths, entered):
+def refine(selection, clients, why):
     """The explorer's clients, where the change says which."""
-    clients, why = clients_of(paths, selection.tree, entered)
     if clients is None:
         selection.notes.append(f"all clients of the explorer: {why}")
     elif clients:
@@ -128,8 +127,9 @@ def refine(selection, paths, entered):
         selection.notes.append("no client of the explorer enters what has changed")
 
 
-def select(paths, tree, entered=lambda: reached(REACHED)):
-    """What a change of these paths selects. `entered` gives by function the clients that enter it, when it is asked."""
+def select(paths, tree, text_now=read, entered=lambda: reached(REACHED)):
+    """What a change of these paths since the tree selects. `entered` gives by function the clients that enter it, when
+    it is asked."""
     selection = Selection({step.name: "always" for step in STEPS if step.always}, tree)
     for path in paths:
         steps = steps_of(path)
@@ -138,7 +138,8 @@ def select(paths, tree, entered=lambda: reached(REACHED)):
         for step in steps:
             selection.reasons.setdefault(step, path)
     if "schedules" in selection.reasons:
-        refine(selection, paths, entered)
+        before = lambda path: git("show", f"{tree}:{path}") or ""
+        refine(selection, *clients_of(paths, before, text_now, entered))
     return selection
 
 

@@ -8,11 +8,12 @@ SWIFT = ("Sources/SwiftSync/*.swift",)
 INTERFACE = HEADERS + SWIFT + ("Package.swift",)
 LIBRARY = KERNEL + SWIFT + ("Package.swift",)
 C_TESTS = ("Tests/CSyncKernelTests/*", "Tests/Fuzz/*.c", "Tests/Fuzz/*.h", "Tests/Fuzz/corpus/*",
-           "Sources/CSyncKernel/CMakeLists.txt", "Sources/CSyncKernel/cmake/*")
+           "Tests/Fuzz/CMakeLists.txt", "Sources/CSyncKernel/CMakeLists.txt", "Sources/CSyncKernel/cmake/*")
 SWIFT_TESTS = ("Tests/SwiftSyncTests/*", "Tests/SwiftSyncLegacyTests/*", "Tests/MainThreadProgram/*",
                "Tests/TopLevelProgram/*", "scripts/test-swift")
-EXPLORER = ("Tests/Explorer/*.[ch]", "Tests/Explorer/build.py", "scripts/explore")
-MUTATION = ("Tests/Mutants/*", "Tests/stale.py")
+EXPLORER = ("Tests/Explorer/*.[ch]", "Tests/Explorer/*.py", "Tests/Explorer/*.cpp",
+            "scripts/explore")
+MUTATION = ("Tests/Mutants/*",)
 
 
 @dataclass(frozen=True)
@@ -37,18 +38,18 @@ STEPS = (
     Step("build", ("scripts/test-swift --build optimized",),
          "the library and its tests with `-O`, as users build it; a warning fails",
          always=True, after=("setup",), fast=("scripts/test-swift --build debug",)),
-    Step("texts", ("python3 Tests/Mutants/check.py", "python3 Tests/Explorer/mutants.py --check", "python3 Tests/Explorer/orders.py --check",
-          "python3 Tests/Explorer/loops.py --check", "python3 Tests/Fuzz/faults.py --check",
-          "scripts/swift-mutants --check", "python3 Tests/Lifetimes/mutants.py", "python3 Tests/Steps/preconditions.py",
-          "python3 Tests/Steps/selection_test.py", "python3 Tests/Layers/check.py --self-test",
-          "python3 Tests/Layers/sizes.py --self-test", "python3 Tests/Layers/fields.py --self-test"),
+    Step("texts", ("python3 Tests/Mutants/check.py", "python3 Tests/Explorer/mutants.py --check",
+          "python3 Tests/Explorer/orders.py --check", "python3 Tests/Explorer/loops.py --check",
+          "python3 Tests/Fuzz/faults.py --check", "scripts/swift-mutants --check", "python3 Tests/Lifetimes/mutants.py",
+          "python3 Tests/Steps/preconditions.py", "python3 Tests/Steps/selection_test.py",
+          "python3 Tests/Layers/check.py --self-test", "python3 Tests/Layers/sizes.py --self-test",
+          "python3 Tests/Layers/fields.py --self-test"),
          "what each mutant and each planted fault replaces stands in its file; the kernel's layers, the lengths of "
          "files and functions, the fields of kernel structs that Swift touches; what a change selects",
          always=True, after=("setup",), fast=True),
     Step("documents", ("python3 Tests/Documentation/documents.py", "python3 Tests/Documentation/selftest.py",
-          "python3 Tests/Documentation/version.py",
-          "python3 Tests/Documentation/plot.py --check", "python3 Tests/Report/check.py",
-          "python3 Tests/Steps/tables.py --check"),
+          "python3 Tests/Documentation/version.py", "python3 Tests/Documentation/plot.py --check",
+          "python3 Tests/Report/check.py", "python3 Tests/Steps/tables.py --check"),
          "links lead somewhere, names in documents exist, versions and figures agree; the benchmark's report, made "
          "from kept rows: words, tables, and, where chromium is installed, its layout",
          always=True, after=("setup",), fast=True),
@@ -139,6 +140,11 @@ STEPS = (
          "races of the kernel's plain accesses included",
          inputs=KERNEL + EXPLORER,
          after=("schedules",)),
+    Step("what a change selects", ("python3 Tests/Steps/selection_test.py --mutants",),
+         "each mutant of the kernel, planted as a change, and one in a file that a commit has changed, for each of 50 "
+         "commits: what is selected must notice",
+         inputs=KERNEL + EXPLORER + MUTATION,
+         after=("schedules",)),
     Step("orders", ("scripts/explore orders",),
          "one memory order of the kernel at a time weakened by one step: the client that is known to notice must "
          "notice",
@@ -156,7 +162,7 @@ STEPS = (
     Step("Swift mutants", ("scripts/swift-mutants --turn 10 {changed} --seconds 120",),
          "one promise of the Swift layer broken at a time: a test must notice; those of the files that have changed, "
          "and ten in turn",
-         inputs=SWIFT + SWIFT_TESTS + MUTATION + ("Tests/SwiftMutants/*",),
+         inputs=SWIFT + SWIFT_TESTS + MUTATION + ("Tests/SwiftMutants/*", "scripts/swift-mutants"),
          after=("setup",)),
     Step("packages", ("scripts/test-package", "Tests/Steps/traits"),
          "packages that depend on this one, in language modes 5 and 6; `Tests/Integrations`: the traits "
@@ -170,13 +176,12 @@ STEPS = (
     Step("fresh machine", ("scripts/test-fresh demo bench package c",),
          "what a newcomer runs, each in a bare Debian root with Swift's toolchain mounted in; needs root and apt, "
          "else `skipped`",
-         inputs=("scripts/setup", "scripts/install-c", "scripts/demo", "scripts/bench", "scripts/test-fresh",
-                 "README.md", "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt",
-                 "Sources/CSyncKernel/cmake/*"),
+         inputs=("scripts/install-c", "scripts/demo", "scripts/bench", "scripts/test-fresh", "README.md",
+                 "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt", "Sources/CSyncKernel/cmake/*"),
          after=("setup",)),
 )
 # What no step reads but those that always run: text, and what is run by hand or by the workflow.
-READ_ALWAYS = ("*.md", "*.dot", "*.svg", "*.png", "LICENSE", ".github/*", ".ci/*", ".git*", ".spi.yml", ".editorconfig",
+READ_ALWAYS = ("*.md", "*.dot", "*.svg", "LICENSE", ".github/*", ".ci/*", ".git*", ".spi.yml", ".editorconfig",
                ".clang-format", ".swift-format", "*/.clang-format", "*/.gitignore", "Tests/Layers/*", "Tests/Report/*",
-               "Tests/Explorer/coverage.py", "scripts/format", "scripts/fuzz", "scripts/soak",
-               "Tests/Fuzz/faults.py", "Tests/Steps/passed.txt", "Tests/tables.py")
+               "scripts/format", "scripts/fuzz", "scripts/build-musl", "scripts/soak",
+               "Tests/Fuzz/faults*", "Tests/Steps/passed.txt", "Tests/tables.py")
