@@ -42,8 +42,8 @@ STEPS = (
           "python3 Tests/Explorer/orders.py --check", "python3 Tests/Explorer/loops.py --check",
           "python3 Tests/Fuzz/faults.py --check", "scripts/swift-mutants --check", "python3 Tests/Lifetimes/mutants.py",
           "python3 Tests/Steps/preconditions.py", "python3 Tests/Steps/selection_test.py",
-          "python3 Tests/Layers/check.py --self-test", "python3 Tests/Layers/sizes.py --self-test",
-          "python3 Tests/Layers/fields.py --self-test"),
+          "python3 Tests/Steps/run_test.py", "python3 Tests/Layers/check.py --self-test",
+          "python3 Tests/Layers/sizes.py --self-test", "python3 Tests/Layers/fields.py --self-test"),
          "what each mutant and each planted fault replaces stands in its file; the kernel's layers, the lengths of "
          "files and functions, the fields of kernel structs that Swift touches; what a change selects",
          always=True, after=("setup",), fast=True),

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Tests how steps are run: the order, what ends them, and what is said of them."""
+import contextlib, io, os, sys, tempfile, time
+
+import process, run
+from steps import Step
+
+faults = 0
+
+
+def expect(what, found, wanted):
+    global faults
+    if found != wanted:
+        faults += 1
+        print(f"{what}: {found!r}, and should be {wanted!r}")
+
+
+def run_steps(steps, lanes=2):
+    """By name how each has ended, whether all have passed, and what was printed."""
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
+        one = run.Run(steps, lanes, lambda step: step.commands)
+        one.folder = folder
+        one.all()
+        passed, _ = one.table()
+    return {name: result for name, (result, _) in one.results.items()}, passed, printed.getvalue()
+
+
+def test_results():
+    results, passed, printed = run_steps([
+        Step("good", ("true", "echo a line"), ""), Step("bad", ("echo error: so; exit 3", "echo goes on"), ""),
+        Step("without", ("echo 'skipped: nothing here'",), "")])
+    expect("how steps end", results, {"good": "passed", "bad": "FAILED", "without": "skipped"})
+    expect("whether all have passed", passed, False)
+    for line in ("good | a line", "bad | goes on", "==> why bad failed", "it ended with status 3"):
+        expect(f"whether {line!r} is printed", line in printed, True)
+    expect("steps that pass", run_steps([Step("good", ("true",), "")])[1], True)
+
+
+def test_order():
+    with tempfile.TemporaryDirectory() as folder:
+        mark = os.path.join(folder, "mark")
+        meet = "for i in $(seq 500); do [ -e {0} ] && exit 0; sleep 0.02; done; exit 1"
+        results, _, _ = run_steps([
+            Step("last", (f"[ -e {mark} ]",), "", after=("waits", "absent")),
+            Step("waits", (meet.format(mark),), ""), Step("comes", (f"touch {mark}",), "")])
+        expect("two run at a time, and one behind another", set(results.values()), {"passed"})
+
+
+def test_limit():
+    before, process.LIMIT = process.LIMIT, 1
+    began = time.monotonic()
+    results, _, printed = run_steps([Step("hangs", ("sleep 100 & sleep 100",), "")])
+    process.LIMIT = before
+    expect("a step that hangs", results, {"hangs": "FAILED"})
+    expect("whether it is said", "it has not ended after 1 s" in printed, True)
+    expect("whether it took too long", time.monotonic() - began < 60, True)
+
+
+def test_left_running():
+    with tempfile.TemporaryDirectory() as folder:
+        own = os.path.join(folder, "own")
+        run_steps([Step("leaves", (f"sleep 100 & echo $! >{own}",), "")])
+        expect("whether what a step leaves running is ended", ends(open(own).read().strip()), True)
+
+
+def ends(number):
+    """Whether the process, which has got its signal, ends within some seconds."""
+    for _ in range(500):
+        try:
+            if open(f"/proc/{number}/stat").read().split()[2] in "ZX":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def main():
+    for test in (test_results, test_order, test_limit, test_left_running):
+        test()
+    print(f"how steps are run: {faults} faults")
+    return faults != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
