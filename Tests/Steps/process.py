@@ -52,12 +52,12 @@ def end(process, running=()):
 def run_within_limit(command, log, show, folder):
     """Whether it has passed. What it prints goes into the log, a file, and from there to `show`, line by line: where
     whoever reads is slow, `swift test` loses lines that it writes into a pipe."""
-    began = time.monotonic()
+    began, at = time.monotonic(), log.tell()
     process = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                cwd=folder, start_new_session=True)
     ended = threading.Event()
     with open(log.name, errors="replace") as reader:
-        reader.seek(log.tell())
+        reader.seek(at)
         tail = threading.Thread(target=follow, args=(reader, show, ended))
         tail.start()
         try:
