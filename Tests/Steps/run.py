@@ -13,7 +13,7 @@ Exits with 1 if anything failed.
 """
 import argparse, os, subprocess, sys, threading, time
 
-import record
+import record, tables
 from process import run_within_limit
 from selection import ROOT, everything, selection_of_change
 from steps import STEPS
@@ -142,8 +142,8 @@ def main():
     before = record.clean_tree()
     run.all()
     passed, total = run.table()
-    if options.all and passed:
-        record.write(before, run.results, total)
+    if options.all and passed and record.write(before, run.results, total):
+        tables.write()
     return not passed
 
 

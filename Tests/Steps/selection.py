@@ -127,18 +127,25 @@ def refine(selection, clients, why):
         selection.notes.append("no client of the explorer enters what has changed")
 
 
+def code_of(text):
+    """What steps take from a document: its samples, their settings, and its commands."""
+    return re.findall(r"^ *```.*?^ *```|<!--.*?-->", text, re.M | re.S)
+
+
 def select(paths, tree, text_now=read, entered=lambda: reached(REACHED)):
     """What a change of these paths since the tree selects. `entered` gives by function the clients that enter it, when
     it is asked."""
     selection = Selection({step.name: "always" for step in STEPS if step.always}, tree)
+    before = lambda path: git("show", f"{tree}:{path}") or ""
     for path in paths:
+        if path.endswith(".md") and code_of(before(path)) == code_of(text_now(path)):
+            continue
         steps = steps_of(path)
         if steps is None:
             return everything(f"nothing says what {path} affects")
         for step in steps:
             selection.reasons.setdefault(step, path)
     if "schedules" in selection.reasons:
-        before = lambda path: git("show", f"{tree}:{path}") or ""
         refine(selection, *clients_of(paths, before, text_now, entered))
     return selection
 

@@ -30,7 +30,8 @@ def time_of_all(took):
             f"{minutes} minutes on {took['processors']} processors ([step by step](Tests/README.md)).\n")
 
 
-def main():
+def write(only_check=False):
+    """The documents that differed."""
     took, differ = record.read(), []
     for path, text in (("Tests/README.md", step_table(took)), ("README.md", time_of_all(took))):
         whole = open(os.path.join(ROOT, path)).read()
@@ -39,11 +40,17 @@ def main():
         wanted = before + BEGIN + "\n" + text + "\n" + END + after
         if wanted != whole:
             differ.append(path)
-            if "--check" not in sys.argv:
+            if not only_check:
                 open(os.path.join(ROOT, path), "w").write(wanted)
-    for path in differ if "--check" in sys.argv else ():
+    return differ
+
+
+def main():
+    checks = "--check" in sys.argv
+    differ = write(checks)
+    for path in differ if checks else ():
         print(f"{path}: it does not say what the steps say; Tests/Steps/tables.py writes it")
-    return "--check" in sys.argv and differ != []
+    return checks and differ != []
 
 
 if __name__ == "__main__":
