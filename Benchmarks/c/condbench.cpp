@@ -2,49 +2,31 @@
 //
 //   condbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]   the rows, or groups with TEXT in their names
 #include <atomic>
-#include <chrono>
-#include <thread>
-
-#include <unistd.h>
 
 #include "harness.hpp"
 #include "monitors.hpp"
+#include "team.hpp"
 
-#ifdef HAVE_ABSL
-#define ABSL_ONES , AbslPredicates, AbslConditions
-#else
-#define ABSL_ONES
-#endif
-#define ALL PthreadConditions ABSL_ONES, KernelPredicates, KernelConditions
+#define ALL PthreadConditions WITH_ABSL(AbslPredicates, AbslConditions), KernelPredicates, KernelConditions
 
-// Lets `body(number)` run on so many threads at once for a window, until `end` has told them to return; the sum of what
+// Lets body(number) run on so many threads at once for a window, until `end` has told them to return; the sum of what
 // they return, and how long it took.
 struct Outcome {
-    long sum;
+    long sum = 0;
     double ns;
 };
 template <class Body, class End>
-static Outcome together(int threads, Body &&body, End &&end) {
-    std::atomic<int> arrived{0};
-    std::atomic<bool> go{false};
+static Outcome for_a_window(int threads, Body &&body, End &&end) {
+    Outcome outcome;
     std::vector<Counter> counters(threads);
-    std::vector<std::thread> team;
-    for (int t = 0; t < threads; t++)
-        team.emplace_back([&, t] {
-            arrived++;
-            while (!go) std::this_thread::yield();
-            counters[t].value = body(t);
+    outcome.ns = together(
+        threads, [&](int t, std::atomic<bool> &) { counters[t].value = body(t); },
+        [&] {
+            for_millis(window_ms)();
+            end();
         });
-    while (arrived < threads) std::this_thread::yield();
-    int64_t begin = csk_now();
-    go = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(window_ms));
-    end();
-    double ns = double(csk_now() - begin);
-    long sum = 0;
-    for (auto &thread : team) thread.join();
-    for (auto &counter : counters) sum += counter.value;
-    return {sum, ns};
+    for (auto &counter : counters) outcome.sum += counter.value;
+    return outcome;
 }
 
 // Items are counted, not kept: what is measured is the waiting.
@@ -89,7 +71,7 @@ static void bounded_buffer(Table &table, int each) {
             while (buffer.take()) taken++;
         return taken;
     };
-    auto [items, ns] = together(2 * each, body, [&] { buffer.end(); });
+    auto [items, ns] = for_a_window(2 * each, body, [&] { buffer.end(); });
     table.add(Monitor::name, "Mops/s", double(items) * 1e3 / ns);
 }
 
@@ -131,32 +113,17 @@ static void hand_over(Table &table, int threads) {
         while (turns.take(seat)) taken++;
         return taken;
     };
-    auto [taken, ns] = together(threads, body, [&] { turns.end(); });
+    auto [taken, ns] = for_a_window(threads, body, [&] { turns.end(); });
     table.add(Monitor::name, "ns", ns / double(taken));
 }
 
 int main(int argc, char **argv) {
-#ifdef HAVE_ABSL
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
-    std::vector<std::string> only;
-    tsv = fopen("/dev/null", "w");
-    // glibc drops its atomics before the first thread exists.
-    std::thread([] {
-        for (;;) pause();
-    }).detach();
-    for (int i = 1; i < argc; i++) {
-        if (take_option(argc, argv, i, only)) continue;
-        fprintf(stderr, "usage: condbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]\n");
-        return 2;
-    }
-    auto group = [&](const std::string &name, const char *ratio, auto &&body) {
-        if (is_named(name, only)) run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
-    };
+    prepare_for_locks();
+    take_options(argc, argv, "condbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]");
     for (int each : {1, 2, 8})
-        group("bounded buffer of 16, " + std::to_string(each) + " to " + std::to_string(each), "Mops/s",
-              [&](Table &t, auto *m) { bounded_buffer<std::remove_pointer_t<decltype(m)>>(t, each); });
-    group("hand-over to one of 8 that wait, each for something else", "ns",
-          [&](Table &t, auto *m) { hand_over<std::remove_pointer_t<decltype(m)>>(t, most_conditions); });
+        measure_if_named<ALL>("bounded buffer of 16, " + std::to_string(each) + " to " + std::to_string(each), "Mops/s",
+                              [&]<class Monitor>(Table &t) { bounded_buffer<Monitor>(t, each); });
+    measure_if_named<ALL>("hand-over to one of 8 that wait, each for something else", "ns",
+                          [&]<class Monitor>(Table &t) { hand_over<Monitor>(t, most_conditions); });
     return 0;
 }

@@ -1,6 +1,6 @@
-// harness.hpp: what the benchmark programs share: rounds in which every subject takes its turn, tables, percentiles,
-// work of a set length. A row is the median over the rounds, percentiles are those of the samples of all rounds
-// together.
+// harness.hpp: what the benchmark programs share: their options, rounds in which every subject takes its turn, tables,
+// percentiles, work of a set length. A row is the median over the rounds, percentiles are those of the samples of all
+// rounds together.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,19 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "csynckernel/csynckernel.h"
+#include "peers.hpp"
 
 static int rounds = 7, window_ms = 60;
 static FILE *tsv;
-static double loop_ns; // of one turn of busy()
+static std::vector<std::string> only; // what is to be measured; empty: all
+static double loop_ns;                // of one turn of busy()
 
 static inline void busy(long turns) {
     unsigned long x = turns;
@@ -124,9 +129,8 @@ struct Table {
     }
 };
 
-// Takes the option at argv[i], with its value, if it is one of those that all programs have; `only` gets those of
-// --only.
-static bool take_option(int argc, char **argv, int &i, std::vector<std::string> &only) {
+// Takes the option at argv[i], with its value, if it is one of those that all programs have.
+static bool take_option(int argc, char **argv, int &i) {
     std::string name = argv[i];
     if (i + 1 >= argc || (name != "--rounds" && name != "--millis" && name != "--tsv" && name != "--only"))
         return false;
@@ -138,10 +142,29 @@ static bool take_option(int argc, char **argv, int &i, std::vector<std::string> 
     return true;
 }
 
-// Whether a group is to be measured: all are unless some were named by a part of their names.
-static inline bool is_named(const std::string &group, const std::vector<std::string> &only) {
-    auto names = [&](const std::string &part) { return group.find(part) != std::string::npos; };
-    return only.empty() || std::any_of(only.begin(), only.end(), names);
+// Takes all options. own(i) takes one of the program's own, and says with which status the program ends by it, or -1
+// where it doesn't know it.
+static void take_options(
+    int argc, char **argv, const char *usage, const std::function<int(int i)> &own = [](int) { return -1; }) {
+    tsv = fopen("/dev/null", "w");
+    for (int i = 1; i < argc; i++) {
+        if (take_option(argc, argv, i)) continue;
+        int status = own(i);
+        if (status >= 0) exit(status);
+        fprintf(stderr, "usage: %s\n", usage);
+        exit(2);
+    }
+}
+
+// What programs that measure locks begin with.
+static inline void prepare_for_locks() {
+#ifdef HAVE_ABSL
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
+    // glibc drops its atomics before the first thread exists.
+    std::thread([] {
+        for (;;) pause();
+    }).detach();
 }
 
 struct alignas(128) Counter {
@@ -172,15 +195,25 @@ static void take_turns(Table &table, const std::vector<Subject> &subjects) {
     fprintf(stderr, "\n");
 }
 
-template <class... Locks, class F>
-static void each_round(Table &table, F &&f) {
-    take_turns(table, {{Locks::name, [&] { f(static_cast<Locks *>(nullptr)); }}...});
-}
-
 template <class F>
 static void run(const std::string &group, const std::string &ratio, F &&body) {
     Table table{group, {}, {}, {}};
     fprintf(stderr, "%s ", group.c_str());
     body(table);
     table.print(ratio);
+}
+
+// The rows of a group: body.operator()<Subject>(table) measures each subject for one round.
+template <class... Subjects, class F>
+static void measure(const std::string &group, const std::string &ratio, F &&body) {
+    run(group, ratio, [&](Table &table) {
+        take_turns(table, {{Subjects::name, [&] { body.template operator()<Subjects>(table); }}...});
+    });
+}
+
+// The same where the group is to be measured: all are unless some were named by a part of their names.
+template <class... Subjects, class F>
+static void measure_if_named(const std::string &group, const std::string &ratio, F &&body) {
+    auto names = [&](const std::string &part) { return group.find(part) != std::string::npos; };
+    if (only.empty() || std::any_of(only.begin(), only.end(), names)) measure<Subjects...>(group, ratio, body);
 }

@@ -13,26 +13,28 @@
 #include "harness.hpp"
 #include "locks.hpp"
 
-// Before a lock's first measured use: its code, its memory, and what it sets up when first used are then there.
 template <class Lock>
-static void warm(Lock &lock) {
-    for (int i = 0; i < 1000; i++) {
+static void pairs(Lock &lock, long n) {
+    for (long i = 0; i < n; i++) {
         lock.lock();
         lock.unlock();
     }
+}
+
+// Before a lock's first measured use: its code, its memory, and what it sets up when first used are then there.
+template <class Lock>
+static void warm(Lock &lock) {
+    pairs(lock, 1000);
 }
 
 template <class Lock>
 static void uncontended(Table &table) {
     Lock lock;
     warm(lock);
-    const int pairs = 400000;
+    const int n = 400000;
     int64_t begin = csk_now();
-    for (int i = 0; i < pairs; i++) {
-        lock.lock();
-        lock.unlock();
-    }
-    table.add(Lock::name, "ns", double(csk_now() - begin) / pairs);
+    pairs(lock, n);
+    table.add(Lock::name, "ns", double(csk_now() - begin) / n);
 }
 
 template <class Lock>
@@ -186,31 +188,13 @@ static void lateness(Table &table, int64_t timeout_ns, int tries) {
     lock.unlock();
 }
 
-#ifdef HAVE_ABSL
-#define ABSL_ONE , Absl
-#else
-#define ABSL_ONE
-#endif
-#ifdef HAVE_NSYNC
-#define NSYNC_ONE , Nsync
-#else
-#define NSYNC_ONE
-#endif
-#ifdef HAVE_CK
-#define CK_ONE , CkSpin
-#else
-#define CK_ONE
-#endif
-#ifdef HAVE_PARKING_LOT
-#define PARKING_LOT_ONE , ParkingLot
-#else
-#define PARKING_LOT_ONE
-#endif
 #define OURS GateFast, GateCompact, KernelMutex
-#define PEERS Pthread, PthreadAdaptive ABSL_ONE NSYNC_ONE PARKING_LOT_ONE
+#define PEERS Pthread, PthreadAdaptive WITH_ABSL(Absl) WITH_NSYNC(Nsync) WITH_PARKING_LOT(ParkingLot)
+#define ALL PEERS, PthreadInherit, OURS, GateStrict WITH_CK(CkSpin)
 
+// Its own function: beside the loops of other locks its instructions would depend on which registers those leave.
 template <class Lock>
-static bool loop(const char *name, long n) {
+__attribute__((noinline)) static bool loop(const char *name, long n) {
     if (strcmp(name, Lock::name) != 0) return false;
     Lock lock;
     for (long i = 0; i < n; i++) {
@@ -225,74 +209,40 @@ static bool any_loop(const char *name, long n) {
     return (loop<Locks>(name, n) || ...);
 }
 
-static std::vector<std::string> areas;
-
-static bool wanted(const char *area) {
-    return areas.empty() || std::find(areas.begin(), areas.end(), area) != areas.end();
-}
-
-// The status to end with at once, or -1.
-static int take_options(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        if (take_option(argc, argv, i, areas)) continue;
-        if (!strcmp(argv[i], "--loop") && i + 2 < argc)
-            return any_loop<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(argv[i + 1], atol(argv[i + 2])) ? 0 : 2;
-        else {
-            fprintf(stderr,
-                    "usage: lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]... [--loop NAME N]\n");
-            return 2;
-        }
-    }
-    return -1;
-}
+static bool wanted(const char *area) { return only.empty() || std::find(only.begin(), only.end(), area) != only.end(); }
 
 static std::string threads_of(int count) { return std::to_string(count) + (count == 1 ? " thread" : " threads"); }
 
 static void run_locks() {
-    run("uncontended lock and unlock", "ns", [](Table &t) {
-        each_round<PEERS, PthreadInherit, OURS, GateStrict CK_ONE>(t, [&](auto *l) {
-            uncontended<std::remove_pointer_t<decltype(l)>>(t);
-        });
-    });
+    measure<ALL>("uncontended lock and unlock", "ns", [&]<class Lock>(Table &t) { uncontended<Lock>(t); });
     for (double section : {100.0, 0.0})
         for (int threads : {1, 2, 4, 8, 16, 32})
-            run(threads_of(threads) + ", " + (section > 0 ? "100 ns sections" : "empty sections"), "Mops/s",
-                [&](Table &t) {
-                    each_round<PEERS, OURS>(t, [&](auto *l) {
-                        throughput<std::remove_pointer_t<decltype(l)>>(t, threads, section, l->name);
-                    });
-                });
-    run("8 threads, 100 ns sections, direct hand-over", "Mops/s", [&](Table &t) {
-        each_round<Pthread, PthreadInherit, GateStrict>(t, [&](auto *l) {
-            throughput<std::remove_pointer_t<decltype(l)>>(t, 8, 100, l->name);
-        });
-    });
+            measure<PEERS, OURS>(threads_of(threads) + ", " + (section > 0 ? "100 ns sections" : "empty sections"),
+                                 "Mops/s",
+                                 [&]<class Lock>(Table &t) { throughput<Lock>(t, threads, section, Lock::name); });
+    measure<Pthread, PthreadInherit, GateStrict>("8 threads, 100 ns sections, direct hand-over", "Mops/s",
+                                                 [&]<class Lock>(Table &t) {
+                                                     throughput<Lock>(t, 8, 100, Lock::name);
+                                                 });
 }
 
 static void run_priority() {
     for (int others : {1, 2, 4, 7, 8, 16})
-        run("urgent thread among " + std::to_string(others) + ", 10 us sections, its waits", "", [&](Table &t) {
-            each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
-                waits<std::remove_pointer_t<decltype(l)>>(t, others, true, 10000);
-            });
-        });
+        measure<PEERS, OURS, GateStrict>("urgent thread among " + std::to_string(others) +
+                                             ", 10 us sections, its waits",
+                                         "", [&]<class Lock>(Table &t) { waits<Lock>(t, others, true, 10000); });
 }
 
 static void run_passes() {
-    run("passes before a thread that names no priority among 4 urgent, 10 us sections", "", [](Table &t) {
-        each_round<GateFast, GateCompact, GateStrict>(t, [&](auto *g) {
-            passes<std::remove_pointer_t<decltype(g)>>(t, 10000);
-        });
-    });
+    measure<GateFast, GateCompact, GateStrict>(
+        "passes before a thread that names no priority among 4 urgent, 10 us sections", "",
+        [&]<class Lock>(Table &t) { passes<Lock>(t, 10000); });
 }
 
 static void run_tail() {
     for (int threads : {8, 32})
-        run(threads_of(threads) + ", 100 ns sections, waits", "", [&](Table &t) {
-            each_round<PEERS, OURS, GateStrict>(t, [&](auto *l) {
-                waits<std::remove_pointer_t<decltype(l)>>(t, threads, false, 100);
-            });
-        });
+        measure<PEERS, OURS, GateStrict>(threads_of(threads) + ", 100 ns sections, waits", "",
+                                         [&]<class Lock>(Table &t) { waits<Lock>(t, threads, false, 100); });
 }
 
 // What the library may be asked to tell.
@@ -344,24 +294,19 @@ static void run_observation() {
 
 static void run_timers() {
     for (int64_t ms : {1, 5, 50})
-        run("timeout of " + std::to_string(ms) + " ms", "late us", [&](Table &t) {
-            each_round<Pthread PARKING_LOT_ONE, OURS>(t, [&](auto *l) {
-                lateness<std::remove_pointer_t<decltype(l)>>(t, ms * 1000000, ms > 5 ? 1 : 5);
-            });
-        });
+        measure<Pthread WITH_PARKING_LOT(ParkingLot), OURS>("timeout of " + std::to_string(ms) + " ms", "late us",
+                                                            [&]<class Lock>(Table &t) {
+                                                                lateness<Lock>(t, ms * 1000000, ms > 5 ? 1 : 5);
+                                                            });
 }
 
 int main(int argc, char **argv) {
-#ifdef HAVE_ABSL
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
-    tsv = fopen("/dev/null", "w");
-    // glibc drops its atomics before the first thread exists.
-    std::thread([] {
-        for (;;) pause();
-    }).detach();
-    int status = take_options(argc, argv);
-    if (status >= 0) return status;
+    prepare_for_locks();
+    const char *usage = "lockbench [--rounds N] [--millis N] [--tsv FILE] [--only AREA]... [--loop NAME N]";
+    take_options(argc, argv, usage, [&](int i) {
+        if (strcmp(argv[i], "--loop") != 0 || i + 2 >= argc) return -1;
+        return any_loop<ALL>(argv[i + 1], atol(argv[i + 2])) ? 0 : 2;
+    });
     calibrate();
     {
         // The first gate of a process prepares what all share, which takes milliseconds.

@@ -10,13 +10,8 @@
 #include <string>
 
 #include "csynckernel/csynckernel.h"
+#include "peers.hpp"
 
-#ifdef HAVE_ABSL
-#include <absl/synchronization/mutex.h>
-#endif
-#ifdef HAVE_NSYNC
-#include <nsync.h>
-#endif
 #ifdef HAVE_CK
 extern "C" {
 #include <spinlock/fas.h> // the others of this library are C only

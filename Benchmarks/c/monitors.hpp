@@ -7,10 +7,7 @@
 #include <pthread.h>
 
 #include "csynckernel/csynckernel.h"
-
-#ifdef HAVE_ABSL
-#include <absl/synchronization/mutex.h>
-#endif
+#include "peers.hpp"
 
 constexpr int most_conditions = 8;
 

@@ -11,25 +11,8 @@
 #include "harness.hpp"
 #include "queues.hpp"
 
-#ifdef HAVE_TBB
-#define TBB_QUEUE , TBBQueue
-#define TBB_POOL , TBBArena
-#else
-#define TBB_QUEUE
-#define TBB_POOL
-#endif
-#ifdef HAVE_MOODYCAMEL
-#define MOODYCAMEL_QUEUE , Moodycamel
-#else
-#define MOODYCAMEL_QUEUE
-#endif
-#ifdef HAVE_UV
-#define UV_POOL , UV
-#else
-#define UV_POOL
-#endif
-#define QUEUES PriorityQueue TBB_QUEUE MOODYCAMEL_QUEUE
-#define POOLS Pool, Concurrent TBB_POOL UV_POOL
+#define QUEUES PriorityQueue WITH_TBB(TBBQueue) WITH_MOODYCAMEL(Moodycamel)
+#define POOLS Pool, Concurrent WITH_TBB(TBBArena) WITH_UV(UV)
 
 static const int times = 40000;
 
@@ -96,33 +79,22 @@ static void jobs(Table &table, int submitters) {
     table.add(Pool::name, "ns", double(csk_now() - begin) / times);
 }
 
-template <class... Subjects, class F>
-static void group(const std::string &name, const std::vector<std::string> &only, const char *ratio, F &&body) {
-    if (!is_named(name, only)) return;
-    run(name, ratio, [&](Table &t) { each_round<Subjects...>(t, [&](auto *subject) { body(t, subject); }); });
-}
-
 int main(int argc, char **argv) {
-    std::vector<std::string> only;
-    tsv = fopen("/dev/null", "w");
     // Every round is as long as its items take, whatever --millis says.
-    for (int i = 1; i < argc; i++) {
-        if (take_option(argc, argv, i, only)) continue;
-        fprintf(stderr, "usage: queuebench [--rounds N] [--tsv FILE] [--only TEXT]\n");
-        return 2;
-    }
+    take_options(argc, argv, "queuebench [--rounds N] [--tsv FILE] [--only TEXT]");
     // libuv's pool has four threads unless it is told; the others have as many as there are processors.
     setenv("UV_THREADPOOL_SIZE", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)).c_str(), 0);
     for (auto [producers, consumers] : {std::pair(1, 1), std::pair(4, 1), std::pair(4, 4)})
-        group<QUEUES>("items through a queue, " + std::to_string(producers) + " to " + std::to_string(consumers), only,
-                      "ns", [&, producers = producers, consumers = consumers](Table &t, auto *subject) {
-                          through<std::remove_pointer_t<decltype(subject)>>(t, producers, consumers);
-                      });
-    group<QUEUES>("an item to another thread and back", only, "",
-                  [&](Table &t, auto *subject) { there_and_back<std::remove_pointer_t<decltype(subject)>>(t); });
+        measure_if_named<QUEUES>("items through a queue, " + std::to_string(producers) + " to " +
+                                     std::to_string(consumers),
+                                 "ns", [&, producers = producers, consumers = consumers]<class S>(Table &t) {
+                                     through<S>(t, producers, consumers);
+                                 });
+    measure_if_named<QUEUES>("an item to another thread and back", "",
+                             [&]<class S>(Table &t) { there_and_back<S>(t); });
     for (int submitters : {1, 4})
-        group<POOLS>("jobs of a pool, " + std::to_string(submitters) + (submitters == 1 ? " submitter" : " submitters"),
-                     only, "ns",
-                     [&](Table &t, auto *subject) { jobs<std::remove_pointer_t<decltype(subject)>>(t, submitters); });
+        measure_if_named<POOLS>("jobs of a pool, " + std::to_string(submitters) +
+                                    (submitters == 1 ? " submitter" : " submitters"),
+                                "ns", [&]<class S>(Table &t) { jobs<S>(t, submitters); });
     return 0;
 }

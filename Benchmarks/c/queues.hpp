@@ -11,6 +11,7 @@
 #include <semaphore.h>
 
 #include "csynckernel/csynckernel.h"
+#include "peers.hpp"
 
 #ifdef HAVE_TBB
 #include <tbb/concurrent_queue.h>

@@ -8,32 +8,13 @@
 #include <cstring>
 #include <thread>
 
-#include <unistd.h>
-
 #include "harness.hpp"
 #include "rwlocks.hpp"
+#include "team.hpp"
 
-#ifdef HAVE_CK
-#define CK_ONE , CkPhaseFair
-#else
-#define CK_ONE
-#endif
-#ifdef HAVE_ABSL
-#define ABSL_ONE , Absl
-#else
-#define ABSL_ONE
-#endif
-#ifdef HAVE_NSYNC
-#define NSYNC_ONE , Nsync
-#else
-#define NSYNC_ONE
-#endif
-#ifdef HAVE_PARKING_LOT
-#define PARKING_LOT_ONE , ParkingLot
-#else
-#define PARKING_LOT_ONE
-#endif
-#define ALL Pthread, PthreadWriters CK_ONE ABSL_ONE NSYNC_ONE PARKING_LOT_ONE, Fast, Strict, Biased
+#define ALL                                                                                                            \
+    Pthread, PthreadWriters WITH_CK(CkPhaseFair) WITH_ABSL(Absl) WITH_NSYNC(Nsync) WITH_PARKING_LOT(ParkingLot), Fast, \
+        Strict, Biased
 
 template <class Lock>
 static void pairs(Lock &lock, bool write, long n) {
@@ -58,28 +39,6 @@ static void uncontended(Table &table, bool write) {
     table.add(Lock::name, "ns", double(csk_now() - begin) / n);
 }
 
-// Calls body(number of the thread, stop) on each of a team that begins together, and says how long that took.
-template <class F>
-static double together(int threads, int millis, F &&body) {
-    std::atomic<int> arrived{0};
-    std::atomic<bool> go{false}, stop{false};
-    std::vector<std::thread> team;
-    for (int t = 0; t < threads; t++)
-        team.emplace_back([&, t] {
-            arrived++;
-            while (!go) std::this_thread::yield();
-            body(t, stop);
-        });
-    while (arrived < threads) std::this_thread::yield();
-    int64_t begin = csk_now();
-    go = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(millis));
-    stop = true;
-    double ns = double(csk_now() - begin);
-    for (auto &thread : team) thread.join();
-    return ns;
-}
-
 // What the lock protects: a writer changes both, a reader finds them equal.
 struct alignas(128) Protected {
     long left = 0, right = 0;
@@ -95,7 +54,7 @@ static void throughput(Table &table, int threads, uint64_t writes_one_in) {
     Protected data;
     pairs(lock, false, 1000);
     std::vector<Counter> counters(threads), written(threads);
-    double ns = together(threads, window_ms, [&](int t, std::atomic<bool> &stop) {
+    auto body = [&](int t, std::atomic<bool> &stop) {
         uint64_t random = uint64_t(t + 1) * 0x9E3779B97F4A7C15;
         long count = 0, writes = 0;
         while (!stop.load(std::memory_order_relaxed)) {
@@ -114,7 +73,8 @@ static void throughput(Table &table, int threads, uint64_t writes_one_in) {
         }
         counters[t].value = count;
         written[t].value = writes;
-    });
+    };
+    double ns = together(threads, body, for_millis(window_ms));
     long total = 0, writes = 0;
     for (auto &counter : counters) total += counter.value;
     for (auto &counter : written) writes += counter.value;
@@ -135,7 +95,7 @@ static void writer_waits(Table &table, int readers) {
     } section;
     Histogram samples;
     pairs(lock, false, 1000);
-    together(readers + 1, window_ms * 5, [&](int t, std::atomic<bool> &stop) {
+    auto body = [&](int t, std::atomic<bool> &stop) {
         while (!stop.load(std::memory_order_relaxed)) {
             if (t == readers) {
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -149,12 +109,14 @@ static void writer_waits(Table &table, int readers) {
                 lock.rdunlock();
             }
         }
-    });
+    };
+    together(readers + 1, body, for_millis(window_ms * 5));
     table.pools[Lock::name].push_back(samples);
 }
 
+// Its own function: beside the loops of other locks its instructions would depend on which registers those leave.
 template <class Lock>
-static bool loop(const char *name, bool write, long n) {
+__attribute__((noinline)) static bool loop(const char *name, bool write, long n) {
     if (strcmp(name, Lock::name) != 0) return false;
     Lock lock;
     pairs(lock, write, n);
@@ -167,44 +129,26 @@ static bool any_loop(const char *name, bool write, long n) {
 }
 
 int main(int argc, char **argv) {
-#ifdef HAVE_ABSL
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
-    std::vector<std::string> only;
-    tsv = fopen("/dev/null", "w");
-    // glibc drops its atomics before the first thread exists.
-    std::thread([] {
-        for (;;) pause();
-    }).detach();
-    for (int i = 1; i < argc; i++) {
-        if (take_option(argc, argv, i, only)) continue;
-        if (!strcmp(argv[i], "--loop") && i + 3 < argc)
-            return any_loop<ALL>(argv[i + 1], !strcmp(argv[i + 2], "write"), atol(argv[i + 3])) ? 0 : 2;
-        else {
-            fprintf(
-                stderr,
-                "usage: rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT] [--loop NAME read|write N]\n");
-            return 2;
-        }
-    }
+    prepare_for_locks();
+    const char *usage = "rwlockbench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT] [--loop NAME read|write N]";
+    take_options(argc, argv, usage, [&](int i) {
+        if (strcmp(argv[i], "--loop") != 0 || i + 3 >= argc) return -1;
+        return any_loop<ALL>(argv[i + 1], strcmp(argv[i + 2], "write") == 0, atol(argv[i + 3])) ? 0 : 2;
+    });
     calibrate();
-    auto group = [&](const std::string &name, const char *ratio, auto &&body) {
-        if (is_named(name, only)) run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
-    };
     for (bool write : {false, true})
-        group(write ? "uncontended write" : "uncontended read", "ns",
-              [&](Table &t, auto *l) { uncontended<std::remove_pointer_t<decltype(l)>>(t, write); });
+        measure_if_named<ALL>(write ? "uncontended write" : "uncontended read", "ns",
+                              [&]<class Lock>(Table &t) { uncontended<Lock>(t, write); });
     for (int writes_one_in : {0, 100, 10})
         for (int threads : {2, 8}) {
             const char *mix = writes_one_in == 0     ? "reads only"
                               : writes_one_in == 100 ? "99 reads to 1 write"
                                                      : "90 reads to 10 writes";
-            group(std::to_string(threads) + " threads, " + mix, "Mops/s", [&](Table &t, auto *l) {
-                throughput<std::remove_pointer_t<decltype(l)>>(t, threads, uint64_t(writes_one_in));
-            });
+            measure_if_named<ALL>(std::to_string(threads) + " threads, " + mix, "Mops/s",
+                                  [&]<class Lock>(Table &t) { throughput<Lock>(t, threads, uint64_t(writes_one_in)); });
         }
     for (int readers : {2, 4, 8})
-        group("writer among " + std::to_string(readers) + " readers, 1 us sections, its waits", "p99 us",
-              [&](Table &t, auto *l) { writer_waits<std::remove_pointer_t<decltype(l)>>(t, readers); });
+        measure_if_named<ALL>("writer among " + std::to_string(readers) + " readers, 1 us sections, its waits",
+                              "p99 us", [&]<class Lock>(Table &t) { writer_waits<Lock>(t, readers); });
     return 0;
 }

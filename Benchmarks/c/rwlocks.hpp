@@ -4,13 +4,7 @@
 #include <pthread.h>
 
 #include "csynckernel/csynckernel.h"
-
-#ifdef HAVE_ABSL
-#include <absl/synchronization/mutex.h>
-#endif
-#ifdef HAVE_NSYNC
-#include <nsync.h>
-#endif
+#include "peers.hpp"
 
 template <uint32_t Policy, uint32_t Bias>
 struct Kernel {

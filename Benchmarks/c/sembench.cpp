@@ -4,30 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
-
-#include <unistd.h>
 
 #include "harness.hpp"
 #include "sems.hpp"
+#include "team.hpp"
 
-#ifdef HAVE_ABSL
-#define ABSL_ONE , Absl
-#else
-#define ABSL_ONE
-#endif
-#ifdef HAVE_NSYNC
-#define NSYNC_ONE , Nsync
-#else
-#define NSYNC_ONE
-#endif
-#ifdef HAVE_MOODYCAMEL
-#define MOODYCAMEL_ONE , Moodycamel
-#else
-#define MOODYCAMEL_ONE
-#endif
-#define ALL Posix, Standard, PthreadCondition ABSL_ONE NSYNC_ONE MOODYCAMEL_ONE, Kernel
+#define ALL Posix, Standard, PthreadCondition WITH_ABSL(Absl) WITH_NSYNC(Nsync) WITH_MOODYCAMEL(Moodycamel), Kernel
 
 template <class Sem>
 static void pairs(Sem &sem, long n) {
@@ -86,30 +69,18 @@ static void throughput(Table &table, int threads, unsigned permits, double secti
         explicit Holder(unsigned permits) : sem(permits) {}
     } holder(permits);
     const long turns = long(section_ns / loop_ns);
-    std::atomic<int> arrived{0};
-    std::atomic<bool> go{false}, stop{false};
     std::vector<Counter> counters(threads);
-    std::vector<std::thread> team;
-    for (int t = 0; t < threads; t++)
-        team.emplace_back([&, t] {
-            arrived++;
-            while (!go) std::this_thread::yield();
-            long count = 0;
-            for (; !stop.load(std::memory_order_relaxed); count++) {
-                holder.sem.wait();
-                busy(turns);
-                holder.sem.signal();
-                busy(turns);
-            }
-            counters[t].value = count;
-        });
-    while (arrived < threads) std::this_thread::yield();
-    int64_t begin = csk_now();
-    go = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(window_ms));
-    stop = true;
-    double ns = double(csk_now() - begin);
-    for (auto &thread : team) thread.join();
+    auto body = [&](int t, std::atomic<bool> &stop) {
+        long count = 0;
+        for (; !stop.load(std::memory_order_relaxed); count++) {
+            holder.sem.wait();
+            busy(turns);
+            holder.sem.signal();
+            busy(turns);
+        }
+        counters[t].value = count;
+    };
+    double ns = together(threads, body, for_millis(window_ms));
     long total = 0;
     for (auto &counter : counters) total += counter.value;
     table.add(Sem::name, "Mops/s", double(total) * 1e3 / ns);
@@ -124,64 +95,43 @@ static void urgent_waits(Table &table, int others, unsigned permits, double sect
         explicit Holder(unsigned permits) : sem(permits) {}
     } holder(permits);
     const long turns = long(section_ns / loop_ns);
-    std::atomic<int> arrived{0};
-    std::atomic<bool> stop{false};
-    std::vector<std::thread> team;
-    for (int t = 0; t < others; t++)
-        team.emplace_back([&] {
-            arrived++;
-            while (!stop.load(std::memory_order_relaxed)) {
-                holder.sem.wait();
-                busy(turns);
-                holder.sem.signal();
-                busy(turns);
-            }
-        });
-    while (arrived < others) std::this_thread::yield();
+    auto body = [&](int, std::atomic<bool> &stop) {
+        while (!stop.load(std::memory_order_relaxed)) {
+            holder.sem.wait();
+            busy(turns);
+            holder.sem.signal();
+            busy(turns);
+        }
+    };
     Histogram samples;
-    int64_t end = csk_now() + window_ms * INT64_C(5000000);
-    while (csk_now() < end) {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-        int64_t begin = csk_now();
-        holder.sem.wait_urgently();
-        samples.record(uint64_t(csk_now() - begin));
-        busy(turns);
-        holder.sem.signal();
-    }
-    stop = true;
-    for (auto &thread : team) thread.join();
+    together(others, body, [&] {
+        int64_t end = csk_now() + window_ms * INT64_C(5000000);
+        while (csk_now() < end) {
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+            int64_t begin = csk_now();
+            holder.sem.wait_urgently();
+            samples.record(uint64_t(csk_now() - begin));
+            busy(turns);
+            holder.sem.signal();
+        }
+    });
     table.pools[Sem::name].push_back(samples);
 }
 
 int main(int argc, char **argv) {
-#ifdef HAVE_ABSL
-    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
-    std::vector<std::string> only;
-    tsv = fopen("/dev/null", "w");
-    // glibc drops its atomics before the first thread exists.
-    std::thread([] {
-        for (;;) pause();
-    }).detach();
-    for (int i = 1; i < argc; i++) {
-        if (take_option(argc, argv, i, only)) continue;
-        fprintf(stderr, "usage: sembench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]\n");
-        return 2;
-    }
+    prepare_for_locks();
+    take_options(argc, argv, "sembench [--rounds N] [--millis N] [--tsv FILE] [--only TEXT]");
     calibrate();
-    auto group = [&](const std::string &name, const char *ratio, auto &&body) {
-        if (is_named(name, only)) run(name, ratio, [&](Table &t) { each_round<ALL>(t, [&](auto *l) { body(t, l); }); });
-    };
-    group("semaphore, uncontended wait and signal", "ns",
-          [&](Table &t, auto *s) { uncontended<std::remove_pointer_t<decltype(s)>>(t); });
-    group("semaphore, round trip of two threads", "ns",
-          [&](Table &t, auto *s) { ping_pong<std::remove_pointer_t<decltype(s)>>(t); });
+    measure_if_named<ALL>("semaphore, uncontended wait and signal", "ns",
+                          [&]<class Sem>(Table &t) { uncontended<Sem>(t); });
+    measure_if_named<ALL>("semaphore, round trip of two threads", "ns",
+                          [&]<class Sem>(Table &t) { ping_pong<Sem>(t); });
     for (int threads : {2, 8})
-        group("semaphore of one, " + std::to_string(threads) + " threads, 100 ns sections", "Mops/s",
-              [&](Table &t, auto *s) { throughput<std::remove_pointer_t<decltype(s)>>(t, threads, 1, 100); });
-    group("semaphore of two, 8 threads, 1 us sections", "Mops/s",
-          [&](Table &t, auto *s) { throughput<std::remove_pointer_t<decltype(s)>>(t, 8, 2, 1000); });
-    group("semaphore of two, urgent thread among 8, 10 us sections, its waits", "",
-          [&](Table &t, auto *s) { urgent_waits<std::remove_pointer_t<decltype(s)>>(t, 8, 2, 10000); });
+        measure_if_named<ALL>("semaphore of one, " + std::to_string(threads) + " threads, 100 ns sections", "Mops/s",
+                              [&]<class Sem>(Table &t) { throughput<Sem>(t, threads, 1, 100); });
+    measure_if_named<ALL>("semaphore of two, 8 threads, 1 us sections", "Mops/s",
+                          [&]<class Sem>(Table &t) { throughput<Sem>(t, 8, 2, 1000); });
+    measure_if_named<ALL>("semaphore of two, urgent thread among 8, 10 us sections, its waits", "",
+                          [&]<class Sem>(Table &t) { urgent_waits<Sem>(t, 8, 2, 10000); });
     return 0;
 }

@@ -8,13 +8,8 @@
 #include <semaphore>
 
 #include "csynckernel/csynckernel.h"
+#include "peers.hpp"
 
-#ifdef HAVE_ABSL
-#include <absl/synchronization/mutex.h>
-#endif
-#ifdef HAVE_NSYNC
-#include <nsync.h>
-#endif
 #ifdef HAVE_MOODYCAMEL
 // Of the two the second needs the first.
 // clang-format off

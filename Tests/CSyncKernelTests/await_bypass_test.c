@@ -1,6 +1,7 @@
 /* await_bypass_test.c: who waits for a predicate is overtaken so often and no more. Threads that come in vain are the
  * explorer's, clients_await_passed.c. */
 #include "csynckernel/await.h"
+#include "ranks.h"
 #include "test.h"
 
 enum { LOW = -3, HIGH = 7, NEVER_SERVED = 300 };
@@ -10,9 +11,6 @@ static int items, overtaken;
 static bool is_served, is_open;
 static csk_rank_t low_rank; /* with which it goes */
 static csk_gate_condition_t low, high, closed;
-
-static csk_rank_t named(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-static csk_rank_t unnamed(int32_t priority) { return csk_rank(priority, CSK_PLACE_UNNAMED); }
 
 static bool has_items(void *unused) {
     (void)unused;
@@ -37,7 +35,7 @@ static void is_high(csk_gate_condition_t *condition, void *context, int status) 
     if (status != 0) return;
     items--;
     overtaken++;
-    CHECK_STATUS(csk_gate_watch(&gate, condition, named(HIGH), has_items, NULL, is_high, context), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, condition, back(HIGH), has_items, NULL, is_high, context), 0);
 }
 
 static void enter(void) { CHECK_STATUS(csk_gate_lock(&gate, 0), 0); }
@@ -49,7 +47,7 @@ static int passes_before(csk_gate_attr_t attr, csk_rank_t rank) {
     items = overtaken = 0;
     is_served = is_open = false;
     enter();
-    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
     CHECK_STATUS(csk_gate_watch(&gate, &closed, unnamed(LOW), opens, NULL, is_closed, NULL), 0);
     CHECK_STATUS(csk_gate_watch(&gate, &low, rank, has_items, NULL, is_low, NULL), 0);
     leave();
@@ -75,14 +73,14 @@ static void one_that_names_no_priority_is_overtaken_so_often(void) {
         csk_gate_attr_t attr = { .policy = policy };
         CHECK_EQ(passes_before(attr, unnamed(LOW)), CSK_BYPASS_UNNAMED);
         CHECK_EQ(low_rank, csk_rank(INT32_MAX, CSK_PLACE_FRONT));
-        CHECK_EQ(passes_before(attr, named(LOW)), NEVER_SERVED);
+        CHECK_EQ(passes_before(attr, back(LOW)), NEVER_SERVED);
     }
 }
 static void a_limit_of_the_gates_own_is_for_all(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) {
         csk_gate_attr_t few = { .policy = policy, .bypass_limit = 3 };
         CHECK_EQ(passes_before(few, unnamed(LOW)), 3);
-        CHECK_EQ(passes_before(few, named(LOW)), 3);
+        CHECK_EQ(passes_before(few, back(LOW)), 3);
         csk_gate_attr_t never = { .policy = policy, .bypass_limit = CSK_BYPASS_NEVER };
         CHECK_EQ(passes_before(never, unnamed(LOW)), NEVER_SERVED);
     }
@@ -122,7 +120,7 @@ static void those_that_are_overtaken_go_in_their_order(void) {
     items = overtaken = served_count = 0;
     enter();
     for (int i = 0; i < SEVERAL; i++) watch_several(i, has_items);
-    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
     leave();
     for (int i = 0; i < CSK_BYPASS_UNNAMED + SEVERAL; i++) give_items(1);
     CHECK_EQ(overtaken, CSK_BYPASS_UNNAMED);
@@ -137,7 +135,7 @@ static void who_was_overtaken_first_goes_first(void) {
     items = overtaken = served_count = 0;
     enter();
     watch_several(0, has_two_items);
-    CHECK_STATUS(csk_gate_watch(&gate, &high, named(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
     leave();
     for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) give_items(1);
     enter();

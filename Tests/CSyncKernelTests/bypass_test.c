@@ -2,12 +2,10 @@
  * semaphore than its limit says. */
 #include <csynckernel/csynckernel.h>
 
+#include "ranks.h"
 #include "test.h"
 
 enum { LOW = -3, HIGH = 7 };
-
-static csk_rank_t named(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-static csk_rank_t unnamed(int32_t priority) { return csk_rank(priority, CSK_PLACE_UNNAMED); }
 
 /* ---- The list ---------------------------------------------------------------------------------------------------- */
 
@@ -103,14 +101,14 @@ static int passes_before(csk_rank_t rank, uint32_t bypass_limit, int older) {
     CHECK_STATUS(csk_sem_init_attr(&sem, 0, &attr), 0);
     static csk_gate_waiter_t low, urgent[2], others[8];
     for (int i = 0; i < older; i++)
-        CHECK_STATUS(csk_sem_wait_async(&sem, &others[i], named(LOW - 1), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, &others[i], back(LOW - 1), 1, CSK_NEVER, note_served, NULL), 0);
     is_served = false;
     CHECK_STATUS(csk_sem_wait_async(&sem, &low, rank, 1, CSK_NEVER, note_low, NULL), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &urgent[0], named(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &urgent[0], back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
     int passes = 0;
     for (; passes < 300; passes++) {
         csk_gate_waiter_t *next = &urgent[(passes + 1) % 2];
-        CHECK_STATUS(csk_sem_wait_async(&sem, next, named(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, next, back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
         if (is_served) break;
     }
@@ -125,9 +123,9 @@ static void an_unnamed_waiter_is_overtaken_so_often(void) {
     CHECK_EQ(passes_before(unnamed(LOW), 0, 8), CSK_BYPASS_UNNAMED);
     CHECK_EQ(passes_before(unnamed(LOW), CSK_BYPASS_NEVER, 0), 300);
 }
-static void a_named_one_waits_in_strict_order(void) { CHECK_EQ(passes_before(named(LOW), 0, 0), 300); }
+static void a_named_one_waits_in_strict_order(void) { CHECK_EQ(passes_before(back(LOW), 0, 0), 300); }
 static void a_limit_is_for_all(void) {
-    CHECK_EQ(passes_before(named(LOW), 3, 0), 3);
+    CHECK_EQ(passes_before(back(LOW), 3, 0), 3);
     CHECK_EQ(passes_before(unnamed(LOW), 3, 0), 3);
 }
 
@@ -157,7 +155,7 @@ static void the_last_pass_serves(void) {
         CHECK_STATUS(csk_sem_init(&sem, 100, 0), 0);
         is_served = false;
         served = 0;
-        CHECK_STATUS(csk_sem_wait_async(&sem, &large, named(0), 200, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, &large, back(0), 200, CSK_NEVER, note_served, NULL), 0);
         CHECK_STATUS(csk_sem_wait_async(&sem, &small, unnamed(LOW), 1, CSK_NEVER, note_low, NULL), 0);
         for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) {
             CHECK(!is_served);
@@ -188,7 +186,7 @@ static void a_thread_is_bounded_too(void) {
     wait_until(csk_sem_waiting(&shared) == 1);
     served = 0;
     for (int i = 0; i <= CSK_BYPASS_UNNAMED; i++)
-        CHECK_STATUS(csk_sem_wait_async(&shared, &urgent[i], named(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&shared, &urgent[i], back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_STATUS(csk_sem_signal(&shared, CSK_BYPASS_UNNAMED + 1), 0);
     join_thread(thread);
     CHECK_EQ(served, CSK_BYPASS_UNNAMED);
@@ -239,20 +237,20 @@ static void a_further_one_is_refused(void) {
     csk_sem_t sem;
     static csk_gate_waiter_t waiter, other;
     CHECK_STATUS(csk_sem_init_attr(&sem, 1, &attr), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, named(LOW), 2, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(LOW), 2, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
     served = 0;
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, named(LOW), 1, CSK_NEVER, note_served, NULL), EUSERS);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(LOW), 1, CSK_NEVER, note_served, NULL), EUSERS);
     CHECK_STATUS(csk_sem_timedwait(&sem, LOW, 1, csk_deadline_after(INT64_C(3600000000000))), EUSERS);
     CHECK_STATUS(csk_sem_timedwait(&sem, LOW, 1, 0), ETIMEDOUT); /* it does not wait, and is not too many */
     /* Nor is one that need not wait. */
     CHECK_STATUS(csk_sem_wait(&sem, HIGH, 1), 0);
     CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, named(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(served, 1);
     CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
     CHECK_EQ(served, 2);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, named(LOW), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(LOW), 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
     CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
     CHECK_EQ(served, 3);

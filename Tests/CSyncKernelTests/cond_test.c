@@ -1,25 +1,13 @@
 /* cond_test.c: what condition variables promise: signals, broadcasts, order, deadlines, all forms of the gate and the
  * mutex, refusals, and a bounded buffer of which no item may be lost. */
-#include <csynckernel/csynckernel.h>
+#include "cond_fixture.h"
 
-#include "test.h"
-
-static csk_gate_t gate;
-static csk_cond_t cond;
 static uint32_t items, order_count;
 static int order[8];
 
-static void make(uint32_t policy) {
-    csk_gate_attr_t attr = { .policy = policy };
-    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
-    CHECK_STATUS(csk_cond_init(&cond, &gate), 0);
+static void begin(uint32_t policy) {
+    make(policy);
     items = order_count = 0;
-}
-static void check_idle(void) {
-    CHECK_EQ(csk_cond_waiting(&cond), 0);
-    CHECK_STATUS(csk_cond_destroy(&cond), 0);
-    CHECK_EQ(csk_gate_waiting(&gate), 0);
-    CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
 /* A thread that waits for a signal, and says when its turn was. */
@@ -58,7 +46,7 @@ static void signals_go_by_priority_and_then_by_arrival(void) {
     static const int expected[] = { 3, 0, 2, 5, 1, 4 };
     for (uint32_t policy = 0; policy < 3; policy++) {
         visitor_t visitors[6];
-        make(policy);
+        begin(policy);
         for (int i = 0; i < 6; i++) begin_visit(&visitors[i], i, priorities[i], CSK_NEVER);
         for (uint32_t i = 0; i < 6; i++) {
             CHECK_STATUS(csk_cond_signal(&cond), 0);
@@ -76,7 +64,7 @@ static void signals_go_by_priority_and_then_by_arrival(void) {
 static void a_broadcast_within_a_section_lets_all_go_on_in_order(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         visitor_t visitors[4];
-        make(policy);
+        begin(policy);
         for (int i = 0; i < 4; i++) begin_visit(&visitors[i], i, i, CSK_NEVER);
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         CHECK_STATUS(csk_cond_broadcast(&cond), 0);
@@ -93,7 +81,7 @@ static void a_broadcast_within_a_section_lets_all_go_on_in_order(void) {
 
 static void a_deadline_is_never_early_and_the_gate_is_held_all_the_same(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
-        make(policy);
+        begin(policy);
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         int64_t deadline_ns = csk_deadline_after(2000000);
         CHECK_STATUS(csk_cond_timedwait(&cond, 0, deadline_ns), ETIMEDOUT);
@@ -111,7 +99,7 @@ static void a_deadline_is_never_early_and_the_gate_is_held_all_the_same(void) {
  * came too late, the next deadline is a later one. */
 static void a_deadline_does_not_bound_the_wait_for_the_gate(void) {
     visitor_t visitor;
-    make(CSK_GATE_FAST);
+    begin(CSK_GATE_FAST);
     begin_visit(&visitor, 0, 0, csk_deadline_after(INT64_C(3600000000000)));
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_cond_signal(&cond), 0);
@@ -136,7 +124,7 @@ static void a_deadline_does_not_bound_the_wait_for_the_gate(void) {
 }
 
 static void misuse_is_refused_and_changes_nothing(void) {
-    make(CSK_GATE_FAST);
+    begin(CSK_GATE_FAST);
     CHECK_STATUS(csk_cond_init(&cond, NULL), EINVAL);
     CHECK_STATUS(csk_cond_init_mutex(&cond, NULL), EINVAL);
     CHECK_STATUS(csk_cond_wait(&cond, 0), EPERM);
@@ -154,7 +142,7 @@ static void misuse_is_refused_and_changes_nothing(void) {
 
 /* The calls other than csk_cond_init used to read through the NULL of a zero-filled one. */
 static void null_is_refused_and_without_a_gate_nobody_waits(void) {
-    make(CSK_GATE_FAST);
+    begin(CSK_GATE_FAST);
     CHECK_STATUS(csk_cond_init(NULL, &gate), EINVAL);
     CHECK_STATUS(csk_cond_init_mutex(NULL, NULL), EINVAL);
     CHECK_STATUS(csk_cond_init(&cond, NULL), EINVAL);
@@ -247,7 +235,7 @@ static void *consume(void *context) {
 static void no_item_of_a_bounded_buffer_is_lost(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         pthread_t threads[PRODUCERS + CONSUMERS];
-        make(policy);
+        begin(policy);
         CHECK_STATUS(csk_cond_init(&has_room, &gate), 0);
         sum = first = 0;
         for (intptr_t i = 0; i < PRODUCERS + CONSUMERS; i++)

@@ -2,12 +2,10 @@
  * a limit of the gate's own. bypass_test.c has the other objects, gate_async_test.c the gate's own limit. */
 #include "csynckernel/await.h"
 #include "lock/gate_order.h"
+#include "ranks.h"
 #include "test.h"
 
 enum { LOW = -3, HIGH = 7, NEVER_SERVED = 300 };
-
-static csk_rank_t named(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-static csk_rank_t unnamed(int32_t priority) { return csk_rank(priority, CSK_PLACE_UNNAMED); }
 
 /* ---- The list ---------------------------------------------------------------------------------------------------- */
 
@@ -38,7 +36,7 @@ static void counts_are_exact(void) {
             while (csk_waiter_state(&all[free].waiter) == WAITER_QUEUED) free++;
             all[free].bounded = rand_r(&random) % 2 == 0;
             all[free].passed = 0;
-            csk_waiter_for_thread(&all[free].waiter, all[free].bounded ? unnamed(LOW) : named(LOW), 16);
+            csk_waiter_for_thread(&all[free].waiter, all[free].bounded ? unnamed(LOW) : back(LOW), 16);
             csk_waiter_set(&all[free].waiter, WAITER_QUEUED);
             csk_gate_link(&gate, &all[free].waiter);
             waiting[count++] = free;
@@ -91,13 +89,13 @@ static int passes_before(csk_gate_attr_t attr, csk_rank_t rank, int older) {
     csk_gate_t gate;
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    for (int i = 0; i < older; i++) queue(&gate, &others[i], named(LOW - 1), enters);
+    for (int i = 0; i < older; i++) queue(&gate, &others[i], back(LOW - 1), enters);
     is_served = false;
     queue(&gate, &low, rank, is_low);
-    queue(&gate, &urgent[0], named(HIGH), enters);
+    queue(&gate, &urgent[0], back(HIGH), enters);
     int passes = 0;
     for (; passes < NEVER_SERVED; passes++) {
-        queue(&gate, &urgent[(passes + 1) % 2], named(HIGH), enters);
+        queue(&gate, &urgent[(passes + 1) % 2], back(HIGH), enters);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         if (is_served) break;
     }
@@ -113,14 +111,14 @@ static void an_unnamed_waiter_is_overtaken_so_often(void) {
         CHECK_EQ(passes_before(attr, unnamed(LOW), 0), CSK_BYPASS_UNNAMED);
         CHECK_EQ(passes_before(attr, unnamed(LOW), 8), CSK_BYPASS_UNNAMED);
         CHECK_EQ(passes_before(attr, unnamed(LOW), 100), CSK_BYPASS_UNNAMED);
-        CHECK_EQ(passes_before(attr, named(LOW), 0), NEVER_SERVED);
+        CHECK_EQ(passes_before(attr, back(LOW), 0), NEVER_SERVED);
     }
 }
 static void a_limit_of_the_gates_own_is_for_all(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_STRICT; policy++) {
         csk_gate_attr_t few = { .policy = policy, .bypass_limit = 3 };
         CHECK_EQ(passes_before(few, unnamed(LOW), 0), 3);
-        CHECK_EQ(passes_before(few, named(LOW), 0), 3);
+        CHECK_EQ(passes_before(few, back(LOW), 0), 3);
         csk_gate_attr_t never = { .policy = policy, .bypass_limit = CSK_BYPASS_NEVER };
         CHECK_EQ(passes_before(never, unnamed(LOW), 0), NEVER_SERVED);
     }
@@ -152,7 +150,7 @@ static void every_call_takes_such_a_rank(void) {
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_STATUS(csk_gate_lock_when_ranked(&gate, is_open, &open, rank, CSK_NEVER), 0);
         queue(&gate, &waiter, rank, enters);
-        CHECK_EQ(waiter.node.rank, named(priorities[i]));
+        CHECK_EQ(waiter.node.rank, back(priorities[i]));
         CHECK_EQ(enter_all(&gate), 2);
     }
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);

@@ -2,14 +2,9 @@
  * meanwhile. */
 #include <csynckernel/csynckernel.h>
 
-#include "test.h"
+#include "gate_fixture.h"
 
 static const int64_t ms = 1000000;
-
-static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
-    CHECK_STATUS(csk_gate_init(gate, &attr), 0);
-}
 
 struct called {
     int times, status;

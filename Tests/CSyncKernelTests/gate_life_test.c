@@ -4,12 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "test.h"
-
-static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
-    CHECK_STATUS(csk_gate_init(gate, &attr), 0);
-}
+#include "gate_fixture.h"
 
 /* The waiter that gets the gate takes the page away right after its own unlock, while the unlock that let it in may not
  * have returned: any late access to the gate is a fault. */

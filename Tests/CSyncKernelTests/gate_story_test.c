@@ -2,12 +2,7 @@
 #include <csynckernel/csynckernel.h>
 
 #include "lock/gate_queue.h"
-#include "test.h"
-
-static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
-    CHECK_STATUS(csk_gate_init(gate, &attr), 0);
-}
+#include "gate_fixture.h"
 
 static int calls, last_status;
 static intptr_t last_context;

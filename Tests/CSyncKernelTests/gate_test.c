@@ -1,17 +1,12 @@
 /* gate_test.c: threads at the gate: status codes, order among waiters, deadlines, hand-over, bypass. */
 #include <csynckernel/csynckernel.h>
 
-#include "test.h"
+#include "gate_fixture.h"
 
 static const uint32_t policies[] = { CSK_GATE_FAST, CSK_GATE_COMPACT, CSK_GATE_STRICT };
 #define FOR_EACH_POLICY(policy)                   \
     for (size_t index_ = 0; index_ < 3; index_++) \
         for (uint32_t policy = policies[index_], once_ = 1; once_; once_ = 0)
-
-static void make(csk_gate_t *gate, uint32_t policy, uint32_t bypass_limit) {
-    csk_gate_attr_t attr = { policy, bypass_limit, 0 };
-    CHECK_STATUS(csk_gate_init(gate, &attr), 0);
-}
 
 static void zero_filled_memory_is_a_free_gate(void) {
     csk_gate_t gate;

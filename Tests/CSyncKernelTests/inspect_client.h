@@ -16,6 +16,12 @@ static inline void make_folder(void) {
     snprintf(path, sizeof path, "%s/waits", folder);
 }
 
+/* The last test of each program. */
+static inline void nothing_is_left_in_the_folder(void) {
+    make_folder();
+    CHECK_EQ(rmdir(folder), 0);
+}
+
 static inline struct sockaddr_un address_of(const char *of) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     snprintf(address.sun_path, sizeof address.sun_path, "%s", of);

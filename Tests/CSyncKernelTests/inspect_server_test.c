@@ -300,11 +300,6 @@ static void a_child_that_was_forked_meanwhile_does_not_list_callbacks(void) {
     at_bind = at_unlink = NULL;
 }
 
-static void nothing_is_left_in_the_folder(void) {
-    make_folder();
-    CHECK_EQ(rmdir(folder), 0);
-}
-
 TEST_MAIN(TEST(text_and_json_are_answered), TEST(other_lines_are_refused),
           TEST(silent_clients_hold_nobody_up_and_are_dropped), TEST(threads_that_are_stuck_are_answered_for),
           TEST(what_can_not_be_served_is_refused), TEST(a_socket_that_is_left_behind_is_replaced_and_a_live_one_is_not),

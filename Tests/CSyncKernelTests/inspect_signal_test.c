@@ -184,11 +184,6 @@ static void a_handler_that_is_late_finds_no_other_file_at_the_events_number(void
     CHECK_STATUS(csk_inspect_end_serving(), 0);
 }
 
-static void nothing_is_left_in_the_folder(void) {
-    make_folder();
-    CHECK_EQ(rmdir(folder), 0);
-}
-
 TEST_MAIN(TEST(a_signal_writes_the_text_to_the_error_stream), TEST(a_handler_that_the_program_has_set_meanwhile_stays),
           TEST(an_error_stream_that_nobody_reads_holds_nobody_up),
           TEST(an_error_stream_that_can_not_be_opened_anew_holds_nobody_up),

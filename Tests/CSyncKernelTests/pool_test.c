@@ -1,7 +1,7 @@
 /* pool_test.c: items run once, urgent ones first and background ones too, and workers come for those that block. */
 #include <csynckernel/csynckernel.h>
 
-#include "test.h"
+#include "pool_fixture.h"
 
 typedef struct {
     csk_pool_item_t item;
@@ -9,7 +9,7 @@ typedef struct {
     uint32_t runs;
 } task_t;
 
-static uint32_t ran, go;
+static uint32_t go;
 static int names[4096];
 
 static void run_task(csk_pool_item_t *item) {
@@ -116,34 +116,10 @@ static void the_lowest_level_is_served_however_much_is_urgent(void) {
 
 /* ---- Workers that block ------------------------------------------------------------------------------------------ */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
-static bool may_end;
-
-static void block(void) {
-    pthread_mutex_lock(&lock);
-    while (!may_end) pthread_cond_wait(&released, &lock);
-    pthread_mutex_unlock(&lock);
-    ADD(&ran, 1);
-}
-
-static void block_at_once(csk_pool_item_t *item) {
-    (void)item;
-    block();
-}
-
 static void spin_then_block(csk_pool_item_t *item) {
     (void)item;
     wait_until(LOAD(&go));
     block();
-}
-
-static void release_all(csk_pool_item_t *item) {
-    (void)item;
-    pthread_mutex_lock(&lock);
-    may_end = true;
-    pthread_cond_broadcast(&released);
-    pthread_mutex_unlock(&lock);
 }
 
 static void workers_come_for_those_that_block(void) {

@@ -7,9 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "test.h"
+#include "late.h"
+#include "pool_fixture.h"
 
-static uint32_t go, begun, ran, held;
+static uint32_t go, begun, held;
 
 /* ---- Turns ------------------------------------------------------------------------------------------------------- */
 
@@ -83,12 +84,6 @@ static void each_level_has_its_turn_while_the_others_keep_coming(void) {
 
 /* ---- A worker that was told to look, and is late ---------------------------------------------------------------- */
 
-static uint32_t is_in_handler, may_leave_handler;
-static void stays_in_handler(int number) {
-    (void)number;
-    STORE(&is_in_handler, 1);
-    while (!LOAD(&may_leave_handler)) sched_yield();
-}
 static uint32_t count_idle(void) {
     uint32_t count = 0;
     csk_queue_lock(&csk_pool.lock);
@@ -104,8 +99,7 @@ static void counts(csk_pool_item_t *item) {
  * nobody else was called, and nothing was watched. */
 static void a_worker_that_is_late_keeps_no_other_asleep(void) {
     static csk_pool_item_t items[4];
-    struct sigaction action = { .sa_handler = stays_in_handler };
-    CHECK_STATUS(sigaction(SIGPROF, &action, NULL), 0);
+    prepare_handler();
     STORE(&go, 0);
     for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pool_post(&items[i], hold), 0);
     wait_until(LOAD(&held) == 2);
@@ -128,32 +122,12 @@ static void a_worker_that_is_late_keeps_no_other_asleep(void) {
 
 /* ---- Workers that nobody needs ----------------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
-static bool may_end;
-
-static void block(csk_pool_item_t *item) {
-    (void)item;
-    pthread_mutex_lock(&lock);
-    while (!may_end) pthread_cond_wait(&released, &lock);
-    pthread_mutex_unlock(&lock);
-    ADD(&ran, 1);
-}
-
-static void release_all(csk_pool_item_t *item) {
-    (void)item;
-    pthread_mutex_lock(&lock);
-    may_end = true;
-    pthread_cond_broadcast(&released);
-    pthread_mutex_unlock(&lock);
-}
-
 static void block_many(void) {
     enum { COUNT = 100 };
     static csk_pool_item_t items[COUNT], last;
     may_end = false;
     STORE(&ran, 0);
-    for (int i = 0; i < COUNT; i++) CHECK_STATUS(csk_pool_post(&items[i], block), 0);
+    for (int i = 0; i < COUNT; i++) CHECK_STATUS(csk_pool_post(&items[i], block_at_once), 0);
     CHECK_STATUS(csk_pool_post(&last, release_all), 0);
     wait_until(LOAD(&ran) == COUNT);
 }

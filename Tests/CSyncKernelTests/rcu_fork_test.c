@@ -6,19 +6,9 @@
 #include <csynckernel/csynckernel.h>
 
 #include "base/platform.h"
+#include "rcu_fixture.h"
 
 static int stop, started;
-
-static void reclaim(csk_rcu_node_t *node) {
-    ADD((int *)node->context, 1);
-    free(node);
-}
-
-static void retire_one(int *freed) {
-    csk_rcu_node_t *node = calloc(1, sizeof *node);
-    node->context = freed;
-    CHECK_STATUS(csk_rcu_retire(node, reclaim), 0);
-}
 
 static void *read_on(void *unused) {
     ADD(&started, 1);
@@ -46,12 +36,6 @@ static void *retire_on(void *context) {
         sched_yield();
     }
     return NULL;
-}
-
-static void *read_once(void *unused) {
-    CHECK_STATUS(csk_rcu_read_lock(), 0);
-    CHECK_STATUS(csk_rcu_read_unlock(), 0);
-    return unused;
 }
 
 static void use_everything(void *unused) {

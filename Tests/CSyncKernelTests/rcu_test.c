@@ -1,24 +1,7 @@
 /* rcu_test.c: sections and levels, threads that come and go, what is reclaimed when, the limit, misuse. */
 #include <csynckernel/csynckernel.h>
 
-#include "test.h"
-
-struct object {
-    csk_rcu_node_t node;
-    int *freed;
-};
-
-static void reclaim(csk_rcu_node_t *node) {
-    struct object *object = (struct object *)node;
-    ADD(object->freed, 1);
-    free(object);
-}
-
-static void retire_one(int *freed) {
-    struct object *object = calloc(1, sizeof *object);
-    object->freed = freed;
-    CHECK_STATUS(csk_rcu_retire(&object->node, reclaim), 0);
-}
+#include "rcu_fixture.h"
 
 static void sections_have_levels(void) {
     CHECK(!csk_rcu_is_reading());
@@ -165,12 +148,6 @@ static void the_backlog_is_bounded(void) {
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-static void *read_once(void *unused) {
-    CHECK_STATUS(csk_rcu_read_lock(), 0);
-    CHECK_STATUS(csk_rcu_read_unlock(), 0);
-    return unused;
-}
-
 /* A thread that stayed registered, inside a section, would hold up all reclaiming. */
 static void threads_come_and_go(void) {
     int freed = 0;
@@ -240,9 +217,9 @@ static void what_is_retired_is_reclaimed_though_functions_end_their_thread(void)
     enum { NODES = 20 };
     int freed = 0;
     for (int i = 0; i < NODES; i++) {
-        struct object *object = calloc(1, sizeof *object);
-        object->freed = &freed;
-        CHECK_STATUS(csk_rcu_retire(&object->node, i % 5 == 0 ? ends_its_thread : reclaim), 0);
+        csk_rcu_node_t *node = calloc(1, sizeof *node);
+        node->context = &freed;
+        CHECK_STATUS(csk_rcu_retire(node, i % 5 == 0 ? ends_its_thread : reclaim), 0);
     }
     CHECK_STATUS(csk_rcu_barrier(), 0);
     CHECK_EQ(LOAD(&freed), NODES);

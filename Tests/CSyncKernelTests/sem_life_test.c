@@ -3,17 +3,9 @@
 #include <csynckernel/csynckernel.h>
 
 #include "child.h"
-#include "test.h"
+#include "sem_fixture.h"
 
 static const int64_t hour_ns = INT64_C(3600000000000);
-
-static csk_rank_t back(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-
-static void check_idle(csk_sem_t *sem, int32_t permits) {
-    CHECK_EQ(csk_sem_waiting(sem), 0);
-    CHECK_EQ(csk_sem_permits(sem), permits);
-    CHECK_STATUS(csk_sem_destroy(sem), 0);
-}
 
 static int calls;
 

@@ -2,18 +2,10 @@
  * size, refusals. */
 #include <csynckernel/csynckernel.h>
 
-#include "test.h"
+#include "sem_fixture.h"
 
 enum { LOW = -3, HIGH = 7 };
 static const int64_t hour_ns = INT64_C(3600000000000);
-
-static csk_rank_t back(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-
-static void check_idle(csk_sem_t *sem, int32_t permits) {
-    CHECK_EQ(csk_sem_waiting(sem), 0);
-    CHECK_EQ(csk_sem_permits(sem), permits);
-    CHECK_STATUS(csk_sem_destroy(sem), 0);
-}
 
 /* A thread that waits, and says what came of it. */
 typedef struct {

@@ -65,6 +65,12 @@ static inline void dawdle(void) {
     if (one_in(8)) sched_yield();
 }
 
+static inline void suspend_a_while(csk_workqueue_t *queue) {
+    CHECK_STATUS(csk_workqueue_suspend(queue), 0);
+    dawdle();
+    CHECK_STATUS(csk_workqueue_resume(queue), 0);
+}
+
 /* Threads that run body(context) each in a slot of its own. */
 struct crowd {
     pthread_t threads[TORTURE_MAX_THREADS + 8];

@@ -97,19 +97,13 @@ static void cancel_one(job_t *job) {
     ADD(&job->cancelling, -1);
 }
 
-static void suspend_a_while(arena_t *arena) {
-    CHECK_STATUS(csk_workqueue_suspend(&arena->queue), 0);
-    dawdle();
-    CHECK_STATUS(csk_workqueue_resume(&arena->queue), 0);
-}
-
 static void *start_and_cancel(void *context) {
     arena_t *arena = context;
     job_t *own = arena->jobs[ADD(&arena->next_worker, 1) - 1];
     while (!stopped()) {
         switch (below(8)) {
         case 0:
-            if (one_in(32)) suspend_a_while(arena);
+            if (one_in(32)) suspend_a_while(&arena->queue);
             break;
         case 1: cancel_one(&own[below(WORKS)]); break;
         case 2: cancel_one(&arena->jobs[below((uint64_t)torture_threads)][below(WORKS)]); break;

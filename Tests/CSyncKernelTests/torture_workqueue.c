@@ -171,19 +171,13 @@ static void drain_one(arena_t *arena) {
     tally(TIMEOUTS);
 }
 
-static void suspend_a_while(arena_t *arena) {
-    CHECK_STATUS(csk_workqueue_suspend(&arena->queue), 0);
-    dawdle();
-    CHECK_STATUS(csk_workqueue_resume(&arena->queue), 0);
-}
-
 static void *take_part(void *context) {
     arena_t *arena = context;
     int which = (int)ADD(&arena->next_worker, 1) - 1;
     uint64_t sequence = 0;
     while (!stopped()) {
         switch (below(16)) {
-        case 0: suspend_a_while(arena); break;
+        case 0: suspend_a_while(&arena->queue); break;
         case 1: drain_one(arena); break;
         case 2:
         case 3: cancel_one(arena); break;

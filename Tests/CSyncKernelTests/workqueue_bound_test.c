@@ -2,14 +2,6 @@
 #include "queue/workqueue.h"
 #include "workqueue_fixture.h"
 
-static csk_workqueue_t bounded(uint32_t width, uint32_t capacity, int32_t when_full) {
-    csk_workqueue_t queue;
-    CHECK_STATUS(csk_workqueue_init(
-                     &queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }),
-                 0);
-    return queue;
-}
-
 /* One job runs until `release`, and nothing waits. */
 static void keep_busy(csk_workqueue_t *queue, job_t *busy, uint32_t *release) {
     *busy = job_named(-1);
@@ -25,7 +17,7 @@ static int enqueue(csk_workqueue_t *queue, job_t *job) { return csk_workqueue_en
 /* ---- Full -------------------------------------------------------------------------------------------------------- */
 
 static void a_full_queue_that_refuses_says_so_and_goes_on(void) {
-    csk_workqueue_t queue = bounded(1, 3, CSK_WORKQUEUE_REFUSE);
+    csk_workqueue_t queue = queue_of(1, 3, CSK_WORKQUEUE_REFUSE);
     job_t busy, jobs[4], ranked = job_named(9);
     uint32_t release;
     keep_busy(&queue, &busy, &release);
@@ -46,7 +38,7 @@ static void a_full_queue_that_refuses_says_so_and_goes_on(void) {
 
 static void a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread(void) {
     for (uint32_t width = 1; width < 3; width++) {
-        csk_workqueue_t queue = bounded(width, 2, CSK_WORKQUEUE_DROP_OLDEST);
+        csk_workqueue_t queue = queue_of(width, 2, CSK_WORKQUEUE_DROP_OLDEST);
         job_t jobs[5];
         forget_notes();
         CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
@@ -94,7 +86,7 @@ static bool rooms_are(csk_workqueue_t *queue, int count) {
 }
 
 static void who_waits_for_room_gets_it_by_arrival(void) {
-    csk_workqueue_t queue = bounded(1, 1, CSK_WORKQUEUE_WAIT);
+    csk_workqueue_t queue = queue_of(1, 1, CSK_WORKQUEUE_WAIT);
     job_t busy, jobs[4] = { job_named(0), job_named(1), job_named(2), job_named(3) };
     struct pusher pushers[2] = { { &queue, &jobs[1], back(0), CSK_NEVER, -1 },
                                  { &queue, &jobs[2], back(5), CSK_NEVER, -1 } };
@@ -121,7 +113,7 @@ static void who_waits_for_room_gets_it_by_arrival(void) {
 }
 
 static void cancelling_makes_room(void) {
-    csk_workqueue_t queue = bounded(1, 1, CSK_WORKQUEUE_WAIT);
+    csk_workqueue_t queue = queue_of(1, 1, CSK_WORKQUEUE_WAIT);
     job_t busy, first = job_named(0), second = job_named(1);
     struct pusher pusher = { &queue, &second, back(0), CSK_NEVER, -1 };
     uint32_t release;
@@ -148,7 +140,7 @@ static void queues_two(csk_work_t *work, int status) {
 }
 
 static void from_inside_a_full_queue_is_not_waited_for(void) {
-    narrow = bounded(1, 1, CSK_WORKQUEUE_WAIT);
+    narrow = queue_of(1, 1, CSK_WORKQUEUE_WAIT);
     job_t outer = job_named(0);
     for (int i = 0; i < 2; i++) inner[i] = job_named(i + 1);
     forget_notes();
@@ -160,7 +152,7 @@ static void from_inside_a_full_queue_is_not_waited_for(void) {
 }
 
 static void many_pass_through_a_narrow_queue(void) {
-    csk_workqueue_t queue = bounded(1, 2, CSK_WORKQUEUE_WAIT);
+    csk_workqueue_t queue = queue_of(1, 2, CSK_WORKQUEUE_WAIT);
     enum { ROUNDS = 3000 / TEST_SLOWDOWN };
     static job_t jobs[ROUNDS];
     forget_notes();
@@ -184,7 +176,7 @@ static void *call(void *context) {
 
 static void after_shutdown_nothing_is_accepted_and_nothing_lost(void) {
     for (int capacity = 0; capacity < 5; capacity += 4) {
-        csk_workqueue_t queue = bounded(2, (uint32_t)capacity, CSK_WORKQUEUE_REFUSE);
+        csk_workqueue_t queue = queue_of(2, (uint32_t)capacity, CSK_WORKQUEUE_REFUSE);
         job_t jobs[3], late = job_named(9);
         forget_notes();
         CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
@@ -204,7 +196,7 @@ static void after_shutdown_nothing_is_accepted_and_nothing_lost(void) {
 }
 
 static void shutdown_with_cancel_tells_all_that_has_not_begun(void) {
-    csk_workqueue_t queue = bounded(2, 0, 0);
+    csk_workqueue_t queue = queue_of(2, 0, 0);
     job_t busy[2], jobs[6];
     uint32_t releases[2];
     for (int i = 0; i < 6; i++) jobs[i] = job_named(i);
@@ -233,7 +225,7 @@ static void shutdown_with_cancel_tells_all_that_has_not_begun(void) {
 }
 
 static void shutdown_tells_who_waits_for_room(void) {
-    csk_workqueue_t queue = bounded(1, 1, CSK_WORKQUEUE_WAIT);
+    csk_workqueue_t queue = queue_of(1, 1, CSK_WORKQUEUE_WAIT);
     job_t busy, first = job_named(0), second = job_named(1);
     struct pusher pusher = { &queue, &second, back(0), CSK_NEVER, -1 };
     uint32_t release;
@@ -261,7 +253,7 @@ static void count_drain(csk_workqueue_wait_t *wait) {
 }
 
 static void a_drain_waits_for_what_came_before_it_and_nothing_else(void) {
-    csk_workqueue_t queue = bounded(2, 0, 0);
+    csk_workqueue_t queue = queue_of(2, 0, 0);
     csk_workqueue_wait_t waits[3];
     uint32_t release, later_release = 0;
     int context = 4711;
@@ -296,7 +288,7 @@ static void a_drain_waits_for_what_came_before_it_and_nothing_else(void) {
 }
 
 static void a_drain_counts_callers_and_refused_work(void) {
-    csk_workqueue_t queue = bounded(1, 0, 0);
+    csk_workqueue_t queue = queue_of(1, 0, 0);
     job_t busy, waits = job_named(0);
     uint32_t release;
     int context = 4711;

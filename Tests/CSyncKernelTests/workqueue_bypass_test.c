@@ -17,9 +17,6 @@ static void run_counted(csk_work_t *work, int status) {
     note(job->name);
 }
 
-static csk_rank_t named(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-static csk_rank_t unnamed(int32_t priority) { return csk_rank(priority, CSK_PLACE_UNNAMED); }
-
 static csk_workqueue_t make_suspended(uint32_t width, uint32_t bypass_limit) {
     csk_workqueue_t queue;
     csk_workqueue_attr_t attr = { .width = width, .bypass_limit = bypass_limit };
@@ -38,7 +35,7 @@ static job_t urgent_jobs[STRICT];
 static void queue_urgent(csk_workqueue_t *queue, int count) {
     for (int i = 0; i < count; i++) {
         urgent_jobs[i] = job_named(URGENT + i);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(queue, &urgent_jobs[i].work, named(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(queue, &urgent_jobs[i].work, back(HIGH), run_job), 0);
     }
 }
 
@@ -72,11 +69,11 @@ static void a_work_whose_priority_nobody_named_is_overtaken_so_often(void) {
     CHECK_EQ(passes_before(unnamed(0), 0, false), CSK_BYPASS_UNNAMED); /* the queue's own priority */
     CHECK_EQ(passes_before(unnamed(LOW), CSK_BYPASS_NEVER, false), STRICT);
 }
-static void a_named_one_begins_in_strict_order(void) { CHECK_EQ(passes_before(named(LOW), 0, false), STRICT); }
+static void a_named_one_begins_in_strict_order(void) { CHECK_EQ(passes_before(back(LOW), 0, false), STRICT); }
 static void a_limit_is_for_all_that_are_counted(void) {
-    CHECK_EQ(passes_before(named(LOW), 3, false), 3);
+    CHECK_EQ(passes_before(back(LOW), 3, false), 3);
     CHECK_EQ(passes_before(unnamed(LOW), 3, true), 3);
-    CHECK_EQ(passes_before(named(0), 1, false), 1);
+    CHECK_EQ(passes_before(back(0), 1, false), 1);
 }
 
 /* What came before it does not overtake it, and still begins first where it is the next in order. */
@@ -86,9 +83,9 @@ static void who_came_before_does_not_count(void) {
     job_t older[3];
     for (int i = 0; i < 3; i++) {
         older[i] = job_named(i);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older[i].work, named(HIGH - 1), run_job), 0);
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older[i].work, back(HIGH - 1), run_job), 0);
     }
-    queue_counted(&queue, &low, 10, named(LOW));
+    queue_counted(&queue, &low, 10, back(LOW));
     queue_urgent(&queue, 2);
     resume_and_drain(&queue);
     CHECK_NOTES(URGENT, URGENT + 1, 0, 1, 2, 10);
@@ -101,8 +98,8 @@ static void who_is_overdue_goes_next_wherever_it_stands(void) {
         csk_workqueue_t queue = make_suspended(1, 2);
         job_t older = job_named(1), newer = job_named(3);
         counted_job_t overdue;
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older.work, named(LOW - 1), run_job), 0);
-        queue_counted(&queue, &overdue, 2, named(priority));
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older.work, back(LOW - 1), run_job), 0);
+        queue_counted(&queue, &overdue, 2, back(priority));
         queue_job(&queue, &newer);
         queue_urgent(&queue, 3);
         resume_and_drain(&queue);
@@ -114,8 +111,8 @@ static void who_is_overdue_goes_next_wherever_it_stands(void) {
 static void several_are_overdue_by_their_arrival(void) {
     csk_workqueue_t queue = make_suspended(1, 2);
     counted_job_t low[3], high;
-    for (int i = 0; i < 3; i++) queue_counted(&queue, &low[i], i, named(LOW + i));
-    queue_counted(&queue, &high, 10, named(HIGH));
+    for (int i = 0; i < 3; i++) queue_counted(&queue, &low[i], i, back(LOW + i));
+    queue_counted(&queue, &high, 10, back(HIGH));
     queue_urgent(&queue, 2);
     resume_and_drain(&queue);
     CHECK_NOTES(10, URGENT, 0, 1, 2, URGENT + 1);
@@ -126,16 +123,16 @@ static void who_is_cancelled_or_raised_leaves_the_others_their_counts(void) {
     csk_workqueue_t queue = make_suspended(1, 3);
     counted_job_t low[4];
     job_t first = job_named(20);
-    for (int i = 0; i < 4; i++) queue_counted(&queue, &low[i], i, named(LOW));
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first.work, named(HIGH + 1), run_job), 0);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &low[2].counted.work, named(HIGH + 2)), 0);
+    for (int i = 0; i < 4; i++) queue_counted(&queue, &low[i], i, back(LOW));
+    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first.work, back(HIGH + 1), run_job), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, &low[2].counted.work, back(HIGH + 2)), 0);
     queue_urgent(&queue, 3);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &low[0].counted.work), 0);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &low[0].counted.work), ENOENT);
     resume_and_drain(&queue);
     CHECK_STATUS(low[0].status, -1);
     CHECK_NOTES(2, 20, URGENT, 1, URGENT + 1, 3, URGENT + 2); /* the third overtook one of the two alone */
-    queue_counted(&queue, &low[0], 30, named(LOW));           /* its memory may be used again */
+    queue_counted(&queue, &low[0], 30, back(LOW));            /* its memory may be used again */
     end_queue(&queue);
 }
 
@@ -145,12 +142,12 @@ static void behind_a_barrier_nobody_is_overtaken(void) {
         csk_workqueue_t queue = make_suspended(1, 1);
         counted_job_t low, high;
         job_t barrier = job_named(2), last = job_named(5), first[2] = { job_named(0), job_named(1) };
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first[0].work, named(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first[0].work, back(HIGH), run_job), 0);
         queue_job(&queue, &first[1]);
         CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
-        queue_counted(&queue, &low, 3, named(LOW));
-        queue_counted(&queue, &high, 4, named(HIGH));
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &last.work, named(HIGH), run_job), 0);
+        queue_counted(&queue, &low, 3, back(LOW));
+        queue_counted(&queue, &high, 4, back(HIGH));
+        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &last.work, back(HIGH), run_job), 0);
         if (cancels) CHECK_STATUS(csk_workqueue_cancel(&queue, &barrier.work), 0);
         CHECK_EQ(csk_workqueue_waiting(&queue), 6 - cancels);
         resume_and_drain(&queue);
@@ -169,17 +166,17 @@ static void a_shutdown_forgets_no_passes(void) {
     counted_job_t low = { .name = 1 }, dropped, behind = { .name = 2 }, high = { .name = 3 };
     job_t later[2] = { job_named(URGENT + 10), job_named(URGENT + 11) }, barrier = job_named(9);
     uint32_t go = 0;
-    queue_counted(&queue, &dropped, 0, named(LOW));
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &low.counted, named(LOW), run_counted), 0);
+    queue_counted(&queue, &dropped, 0, back(LOW));
+    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &low.counted, back(LOW), run_counted), 0);
     queue_urgent(&queue, BEGUN);
     urgent_jobs[BEGUN - 1].go = &go;
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     wait_until(LOAD(&urgent_jobs[BEGUN - 1].calls) == 1);
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &later[i].work, named(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &later[i].work, back(HIGH), run_job), 0);
     CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &barrier.work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &behind.counted, named(LOW), run_counted), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &high.counted, named(HIGH), run_counted), 0);
+    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &behind.counted, back(LOW), run_counted), 0);
+    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &high.counted, back(HIGH), run_counted), 0);
     csk_workqueue_shutdown(&queue, true);
     CHECK_STATUS(dropped.status, ECANCELED);
     STORE(&go, 1);
@@ -198,7 +195,7 @@ static void *calls_unnamed(void *context) {
     return NULL;
 }
 static void *calls_high(void *context) {
-    CHECK_STATUS(csk_workqueue_sync(&shared, named(HIGH), false, CSK_NEVER, calls, context), 0);
+    CHECK_STATUS(csk_workqueue_sync(&shared, back(HIGH), false, CSK_NEVER, calls, context), 0);
     return NULL;
 }
 
@@ -231,7 +228,7 @@ static void a_caller_does_not_pass_who_is_overdue(void) {
     queue_job(&shared, &runs);
     CHECK_STATUS(csk_workqueue_resume(&shared), 0);
     wait_until(LOAD(&runs.calls) == 1);
-    queue_counted(&shared, &low, 2, named(LOW));
+    queue_counted(&shared, &low, 2, back(LOW));
     queue_urgent(&shared, 1);
     pthread_t high = start_thread(calls_high, (void *)3);
     wait_until(csk_workqueue_waiting(&shared) == 3);
@@ -251,7 +248,7 @@ static void run_delayed(csk_work_t *work, int status) {
 }
 static void delayed_work_is_bounded_too(void) {
     csk_workqueue_t queue = make_suspended(1, 2);
-    CHECK_STATUS(csk_delayed_start_ranked(&delayed, &queue, named(LOW), 0, 0, run_delayed), 0);
+    CHECK_STATUS(csk_delayed_start_ranked(&delayed, &queue, back(LOW), 0, 0, run_delayed), 0);
     queue_urgent(&queue, 4);
     resume_and_drain(&queue);
     CHECK_EQ(place_of(1), 2);
@@ -273,7 +270,7 @@ static void who_waits_for_room_is_not_overtaken_yet(void) {
     csk_workqueue_wait_t wait;
     rooms_told = 0;
     queue_urgent(&queue, 2);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_when_room(&queue, &low.counted, named(LOW), run_counted, &wait, told,
+    CHECK_STATUS(csk_workqueue_enqueue_counted_when_room(&queue, &low.counted, back(LOW), run_counted, &wait, told,
                                                          NULL),
                  EINPROGRESS);
     CHECK(queue.oldest == NULL);
@@ -291,7 +288,7 @@ static void uses_anew(void *context) {
     CHECK(queue->oldest == NULL);
     NOT_UNDER_TSAN();
     static counted_job_t low;
-    queue_counted(queue, &low, 5, named(LOW));
+    queue_counted(queue, &low, 5, back(LOW));
     queue_urgent(queue, 2);
     CHECK_EQ(csk_workqueue_waiting(queue), 3);
     forget_notes();
@@ -302,7 +299,7 @@ static void uses_anew(void *context) {
 static void a_childs_queue_counts_anew(void) {
     csk_workqueue_t queue = make_suspended(1, 1);
     counted_job_t low[2];
-    for (int i = 0; i < 2; i++) queue_counted(&queue, &low[i], i, named(LOW));
+    for (int i = 0; i < 2; i++) queue_counted(&queue, &low[i], i, back(LOW));
     CHECK_EQ(csk_workqueue_waiting(&queue), 2);
     in_a_child(uses_anew, &queue);
     resume_and_drain(&queue);
@@ -351,7 +348,7 @@ static void queue_random(void) {
         random_job_t *job = &random_jobs[below(most_wait)];
         if (job->waits) continue;
         STORE(&runs_left, runs_left - 1);
-        job->rank = named(below(3) - 1);
+        job->rank = back(below(3) - 1);
         job->arrival = ++arrivals;
         job->passed = 0;
         job->is_counted = below(3) != 0;

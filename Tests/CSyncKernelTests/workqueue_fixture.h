@@ -5,6 +5,7 @@
 
 #include <csynckernel/csynckernel.h>
 
+#include "ranks.h"
 #include "test.h"
 
 enum { NOTES_MAX = 4096 };
@@ -56,14 +57,18 @@ static inline void queue_jobs(csk_workqueue_t *queue, job_t *jobs, int count) {
         for (size_t i_ = 0; i_ < sizeof wanted_ / sizeof wanted_[0]; i_++) CHECK_EQ(notes[i_], wanted_[i_]); \
     } while (0)
 
+static inline csk_workqueue_t queue_of(uint32_t width, uint32_t capacity, int32_t when_full) {
+    csk_workqueue_t queue;
+    csk_workqueue_attr_t attr = { .width = width, .capacity = capacity, .when_full = when_full };
+    CHECK_STATUS(csk_workqueue_init(&queue, &attr), 0);
+    return queue;
+}
+
 static inline void drain(csk_workqueue_t *queue) { CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0); }
 
 static inline void end_queue(csk_workqueue_t *queue) {
     drain(queue);
     CHECK_STATUS(csk_workqueue_destroy(queue), 0);
 }
-
-static inline csk_rank_t back(int32_t priority) { return csk_rank(priority, CSK_PLACE_BACK); }
-static inline csk_rank_t front(int32_t priority) { return csk_rank(priority, CSK_PLACE_FRONT); }
 
 #endif

@@ -2,14 +2,6 @@
  * dropped. */
 #include "workqueue_fixture.h"
 
-static csk_workqueue_t queue_of(uint32_t width, uint32_t capacity, int32_t when_full) {
-    csk_workqueue_t queue;
-    CHECK_STATUS(csk_workqueue_init(
-                     &queue, &(csk_workqueue_attr_t){ .width = width, .capacity = capacity, .when_full = when_full }),
-                 0);
-    return queue;
-}
-
 static void note_call(void *name) { note((int)(intptr_t)name); }
 
 struct caller {

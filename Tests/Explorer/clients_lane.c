@@ -1,10 +1,6 @@
 /* clients_lane.c: lanes: a queue's and an executor's waiters begin in order, and nobody is left asleep or forgotten. */
 #include "lane_fixture.h"
 
-static void queues_two(void) {
-    queue(0, 0);
-    queue(1, 0);
-}
 static void serves_two(void) { serve(2); }
 static void serves_late(void) { serve_when_passed(2); }
 /* 10 before 11, wherever the thread's 1 is. */
@@ -98,10 +94,6 @@ static void goes_on_0(void) { go_on(0); }
 static void goes_on_0_late(void) {
     explore_wait(&shared->flags[0], 1);
     go_on(0);
-}
-static void thread_behind_task(void) {
-    explore_wait(&shared->flags[4], 1);
-    thread_once();
 }
 CLIENT_FAST_COMPACT_STRICT(lane_tasks, .threads = { suspends_two, goes_on_0 }, .check = two_in_order, .preemptions = 2)
 CLIENT_FAST_COMPACT_STRICT(lane_tasks_passed, .threads = { suspends_two, goes_on_0_late, thread_behind_task },

@@ -212,10 +212,6 @@ CLIENT_FAST_COMPACT_STRICT(lane_second_grant_has_its_own_grace,
 
 /* A lane that goes on without its function does not begin, after all: it is passed like others. */
 static void begins_one_and_waits_with_the_next(void) { serve_and(2, NULL, is_passed); }
-static void queues_two(void) {
-    queue(0, 0);
-    queue(1, 0);
-}
 CLIENT_FAST_COMPACT_STRICT(lane_goes_on_and_is_passed,
                            .threads = { queues_two, begins_one_and_waits_with_the_next, thread_behind_grant },
                            .check = idle_after_three, .preemptions = 1)

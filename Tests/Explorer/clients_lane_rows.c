@@ -91,14 +91,10 @@ static void goes_on_last(void) {
     explore_wait(&shared->flags[1], 1);
     go_on(0);
 }
-static void thread_behind_the_first(void) {
-    explore_wait(&shared->flags[4], 1);
-    thread_once();
-}
 static void tasks_by_arrival(void) {
     expect_idle(3);
     expect_order(3, (int[]){ 1, 10, 11 });
 }
 CLIENT_FAST_COMPACT_STRICT(lane_row_behind_a_lost_one,
-                           .threads = { suspends_one_and_another_later, goes_on_last, thread_behind_the_first },
+                           .threads = { suspends_one_and_another_later, goes_on_last, thread_behind_task },
                            .check = tasks_by_arrival, .preemptions = 1)

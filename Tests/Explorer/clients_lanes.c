@@ -84,17 +84,13 @@ static void queues_timed_and_comes_late(void) {
     csk_gate_waiter_t *none;
     EXPECT_EQUAL(csk_gate_begin(gate, lane, &none), EAGAIN);
 }
-static void thread_behind_first(void) {
-    explore_wait(&shared->flags[4], 1);
-    thread_once();
-}
 static void second_queue_after_the_failure(void) {
     explore_wait(&shared->called, 1);
     second_queue();
     explore_set(&shared->flags[1], 1);
 }
 CLIENT_FAST_COMPACT_STRICT(lanes_of_a_queue_that_owes_a_begin,
-                           .threads = { queues_timed_and_comes_late, thread_behind_first,
+                           .threads = { queues_timed_and_comes_late, thread_behind_task,
                                         second_queue_after_the_failure },
                            .check = idle_after_two, .preemptions = 1)
 
@@ -120,7 +116,7 @@ static void other_executor_behind_the_loss(void) {
 }
 static void idle_after_three(void) { expect_idle(3); }
 CLIENT_FAST_COMPACT_STRICT(lanes_of_an_executor_whose_task_was_passed,
-                           .threads = { suspends_and_comes_last, thread_behind_first, other_executor_behind_the_loss },
+                           .threads = { suspends_and_comes_last, thread_behind_task, other_executor_behind_the_loss },
                            .check = idle_after_three, .preemptions = 1)
 
 /* A queue and an executor may have the same number. */

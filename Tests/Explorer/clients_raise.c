@@ -99,9 +99,8 @@ CLIENT_FAST_COMPACT_STRICT(lane_raised_shows, .threads = { raises_the_second_of_
                            .check = second_before_first, .preemptions = 1)
 
 /* It is raised while its queue begins the one before it. */
-static void queues_two(void) {
-    queue(0, 0);
-    queue(1, 0);
+static void queues_two_and_says_so(void) {
+    queues_two();
     explore_set(&shared->flags[0], 1);
 }
 static void raises_beside_the_queue(void) {
@@ -109,7 +108,8 @@ static void raises_beside_the_queue(void) {
     raise_to(1, 5);
 }
 static void idle_after_two(void) { expect_idle(2); }
-CLIENT_FAST_COMPACT_STRICT(lane_raised_beside_its_queue, .threads = { queues_two, serves_two, raises_beside_the_queue },
+CLIENT_FAST_COMPACT_STRICT(lane_raised_beside_its_queue,
+                           .threads = { queues_two_and_says_so, serves_two, raises_beside_the_queue },
                            .check = idle_after_two, .preemptions = 1)
 
 /* The queue has lost its grant, and comes after the raise. */
@@ -122,17 +122,13 @@ static void serves_after_the_raise(void) {
     explore_wait(&shared->flags[1], 1);
     serve(2);
 }
-static void queues_two_alone(void) {
-    queue(0, 0);
-    queue(1, 0);
-}
 static void second_begins_first(void) {
     expect_idle(3);
     EXPECT_EQUAL(shared->order[0], 1);
     EXPECT_EQUAL(shared->order[1], 11);
 }
 static void queues_two_and_raises_when_passed(void) {
-    queues_two_alone();
+    queues_two();
     raises_when_passed();
 }
 CLIENT_FAST_COMPACT_STRICT(lane_raised_while_it_is_stalled,
@@ -171,10 +167,6 @@ static void raises_past_a_loss(void) {
 static void goes_on_0_after_it(void) {
     explore_wait(&shared->flags[1], 1);
     go_on(0);
-}
-static void thread_behind_task(void) {
-    explore_wait(&shared->flags[4], 1);
-    thread_once();
 }
 static void all_in_order(void) {
     expect_idle(3);

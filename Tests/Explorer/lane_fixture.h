@@ -93,6 +93,14 @@ static inline void thread_behind_grant(void) {
     explore_wait(&shared->blocks, 1);
     thread_once();
 }
+static inline void thread_behind_task(void) {
+    explore_wait(&shared->flags[4], 1);
+    thread_once();
+}
+static inline void queues_two(void) {
+    queue(0, 0);
+    queue(1, 0);
+}
 /* A waiter without a lane: works, and leaves at once. */
 static inline void works(csk_gate_waiter_t *waiter, void *context, int status) {
     (void)context;
