@@ -37,7 +37,7 @@ def misses(mutants):
 
 
 def main():
-    given = lists.options(__doc__).parse_args()
+    given = lists.options(__doc__).parse_intermixed_args()
     mutants, everyone, wrong = load(given, RECORD, of_loops=True)
     if lists.only_looks(given, mutants, wrong + (misses(mutants) if given.check else [])):
         return 0
@@ -50,10 +50,10 @@ def main():
         run = explorer.run(mutant, [EFFORT], [known])
         match = run and REPORTED.match(run.stdout)
         if not match:
-            return "MISSED", run.stdout or "nobody noticed" if run else "does not compile"
+            return "MISSED", run.stdout[:200] or "nobody noticed" if run else "does not compile"
         if given.record:
             record[mutant.name] = match[1]
-        return "caught", f"{match[1]} {match[2]}"
+        return "caught", f"{match[1]} {match[2]}"[:140]
 
     _, caught = lists.try_all(chosen, try_one, given, given.jobs)
     if given.record:

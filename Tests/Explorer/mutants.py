@@ -169,7 +169,7 @@ def judged(run):
     lines = [line for line in run.stdout.splitlines() if CAUGHT.match(line)]
     if run.returncode != 1 or not lines:
         return "SURVIVED", run.stderr.strip(), None
-    return "caught", lines[0].replace(ROOT + "/", ""), CAUGHT.match(lines[0])[1]
+    return "caught", lines[0][:140], CAUGHT.match(lines[0])[1]
 
 
 def load(given, record, of_loops=False):
@@ -180,7 +180,7 @@ def load(given, record, of_loops=False):
 
 
 def main():
-    given = lists.options(__doc__).parse_args()
+    given = lists.options(__doc__).parse_intermixed_args()
     mutants, everyone, wrong = load(given, RECORD)
     if lists.only_looks(given, mutants, wrong):
         return 0

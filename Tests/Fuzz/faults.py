@@ -103,7 +103,7 @@ def main():
     parser = lists.options(__doc__)
     parser.add_argument("--found")
     parser.add_argument("--fuzz", type=int, default=0)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     faults, wrong = lists.load([os.path.join(HERE, "faults", "*.mutants")], SOURCES)
     if lists.only_looks(given, faults, wrong):
         return 0

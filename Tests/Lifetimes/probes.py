@@ -177,12 +177,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--mutants", nargs="*", metavar="NAME")
-    parser.add_argument("--seconds", type=int, default=1800, help="begins no further mutant after so long")
+    parser.add_argument("--mutants", nargs=argparse.REMAINDER, help="what Tests/Lifetimes/mutants.py takes")
     options = parser.parse_args()
     folder = os.path.abspath(options.folder)
     if options.mutants is not None:
-        return 0 if run_mutants(folder, read(), write, build, options.mutants, options.seconds) else 1
+        return 0 if run_mutants(options.mutants, folder, read(), write, build) else 1
     failed = False
     for kind in BUILDS if options.all else ["O"]:
         began = time.monotonic()

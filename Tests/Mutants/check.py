@@ -5,7 +5,7 @@
 """
 import argparse, contextlib, io, os, subprocess, sys, tempfile
 
-import lists, switched
+import lists, switched, switched_swift
 
 HEADER = """\
 #define MUST_USE __attribute__((warn_unused_result))
@@ -81,6 +81,38 @@ GOOD = """\
 PRINTED = {"": "11 6 1", "the limit is forgotten": "21 6 1", "a sum is always 0": "0 6 1",
            "a sum begins at one, and its last value counts twice": "22 6 1", "nothing is counted": "11 6 0",
            "twice is once": "11 3 1", "twice is nothing elsewhere": "11 6 1"}
+SWIFT = """\
+func f() {
+    if unsafe g(1, wait: true) {
+        h()
+    }
+}
+"""
+SWIFT_MUTANTS = """\
+= a
+@ small.swift
+- if g(1, wait: «true») {
++ false
+= b
+@ small.swift
+- if g(1, wait: true) {
+- h()
+- }
+= c
+@ small.swift
+- }
+- }
++ }
+"""
+SWITCHED_SWIFT = """\
+func f() {
+if !swiftMutant(2) {
+    if unsafe g(1, wait: (swiftMutant(1) ? (false) : (true))) {
+        h()
+    }
+}
+}
+"""
 # A list that is refused, and what is said of it.
 BAD = {
     "= a\n@ small.c\n- int sums = 0;\n": "stands 0 times",
@@ -141,11 +173,23 @@ def check_blamed(folder):
     expect("blamed", [mutant.name for mutant in switched.blamed(done.stderr, together)], [broken.name])
 
 
+def check_switched_swift(folder):
+    """One inside another is switched; one that overlaps another otherwise has a build of its own."""
+    lists.put(os.path.join(folder, "src", "small.swift"), SWIFT)
+    mutants, wrong = load(folder, SWIFT_MUTANTS)
+    for number, mutant in enumerate(mutants, 1):
+        mutant.number = number
+    expect("wrong Swift mutants", wrong, [])
+    said = switched_swift.generate(SWIFT, switched_swift.nested("src/small.swift", mutants), 0, len(SWIFT))
+    expect("the Swift source", said, SWITCHED_SWIFT)
+    expect("Swift mutants alone", [mutant.name for mutant in mutants if mutant.alone], ["c"])
+
+
 def check_trying(mutants):
-    given = lists.options("").parse_args(["folder", "twice"])
+    given = lists.options("").parse_intermixed_args(["folder", "twice"])
     expect("chosen by name", [mutant.name for mutant in lists.choose(given, mutants)],
            [mutant.name for mutant in mutants if "twice" in mutant.name])
-    given = lists.options("").parse_args(["folder", "--files", "src/small.h"])
+    given = lists.options("").parse_intermixed_args(["folder", "--files", "src/small.h"])
     expect("chosen by file", len(lists.choose(given, mutants)), 2)
     given = argparse.Namespace(seconds=float("inf"))
     for survivor, line in [(None, "7 of 7"), ("twice is once", "6 of 7")]:
@@ -166,6 +210,7 @@ def main():
         check_refused(folder)
         mutants = check_switched(folder)
         check_blamed(folder)
+        check_switched_swift(folder)
         check_trying(mutants)
     print("\n".join(failed + [f"the engine of mutants: {len(failed)} faults"]))
     return bool(failed)

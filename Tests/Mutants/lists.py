@@ -225,8 +225,7 @@ def try_all(chosen, try_one, given, jobs, good=("caught",)):
         for number, (mutant, (result, detail, spent)) in enumerate(zip(chosen, pool.map(timed, chosen)), 1):
             if result:
                 results[mutant.name] = result
-                print(f"[{number:3}/{len(chosen)}] {result:10} {mutant.name:70} {spent:5.1f} s  {detail[:140]}",
-                      flush=True)
+                print(f"[{number:3}/{len(chosen)}] {result:10} {mutant.name:70} {spent:5.1f} s  {detail}", flush=True)
     if len(results) < len(chosen):
         print(f"{len(chosen) - len(results)} were left out, since {given.seconds:.0f} s were over; all are tried by "
               "scripts/soak")
