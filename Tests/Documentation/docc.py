@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "Sources/SwiftSync/SwiftSync.docc"
 INCLUDE = ROOT / "Sources/CSyncKernel/include"
-MODULES = ROOT / ".build-docs/swift/release/Modules"
+MODULES = ROOT / ".build/programs/release/Modules"
 EXTRACT = "swift-symbolgraph-extract"
 PLANTED = "a link that was planted to lead nowhere"
 IN_ARTICLE, IN_EXTENSION = "NoSuchSymbol", "NoSuchNeighbour"

@@ -15,7 +15,7 @@ SCHEDULES = "60"
 # All of the kernel's code begins functions at the left margin, and ends them with a brace there.
 BEGIN = re.compile(r"^(?!struct|enum|union|typedef|extern|#)[A-Za-z_]")
 FUNCTION = re.compile(r"\b([a-z_]\w*)\s*\(")
-COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.S)
+COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.S)
 
 
 def places(program, addresses):
@@ -43,23 +43,25 @@ def reached(folder):
 
 
 def functions_of(text):
-    """By name the text of each function, and the rest of the file; both without comments and layout."""
+    """By name the text of each function, of all where several have it, and the rest of the file with a mark where each
+    function stood; both without comments and without the layout at the ends of lines."""
     text = COMMENT.sub(lambda match: match[1] or " ", text)
     functions, rest, head = {}, [], []
-    for line in text.split("\n"):
+    for line in filter(None, map(str.rstrip, text.split("\n"))):
         if not head and not (BEGIN.match(line) and "(" in line):
             rest.append(line)
             continue
         head.append(line)
         begun = any("{" in one for one in head)
-        if begun and line.rstrip().endswith("}") and (line.startswith("}") or len(head) == 1):
-            whole = " ".join(" ".join(head).split())
-            functions[name_of(whole.split("{")[0])] = whole
+        if begun and line.endswith("}") and (line.startswith("}") or len(head) == 1):
+            name = name_of(" ".join(head).split("{")[0])
+            functions[name] = functions.get(name, "") + "\n".join(map(str.strip, head))
+            rest.append(f"<{name}>")
             head = []
-        elif not begun and line.rstrip().endswith(";"):
+        elif not begun and line.endswith(";"):
             rest += head
             head = []
-    return functions, " ".join(" ".join(rest + head).split())
+    return functions, "\n".join(rest + head)
 
 
 def name_of(head):

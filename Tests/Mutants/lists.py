@@ -197,14 +197,23 @@ def named(mutants, name):
     return found or sys.exit(f"no mutant is called {name}")
 
 
+def changed_since(revision):
+    """The files; none where this clone does not have the revision."""
+    try:
+        return set(git("diff", "--name-only", revision).split()) if revision else set()
+    except subprocess.CalledProcessError:
+        print(f"this clone lacks {revision}: whose mutants have changed is not known", flush=True)
+        return set()
+
+
 def choose(given, mutants, files_of=lambda mutant: mutant.paths):
     """The mutants that the options ask for. `files_of` gives the files to which a mutant belongs."""
     chosen = [mutant for name in given.names for mutant in named(mutants, name)]
+    files = set(given.files or []) | changed_since(given.changed)
+    chosen += [m for m in mutants if not files.isdisjoint(files_of(m))] if files else []
     if given.turn:
         first = int(git("rev-list", "--count", "HEAD")) * given.turn
         chosen += [mutants[(first + index) % len(mutants)] for index in range(min(given.turn, len(mutants)))]
-    files = set(given.files or []) | set(git("diff", "--name-only", given.changed).split() if given.changed else [])
-    chosen += [m for m in mutants if not files.isdisjoint(files_of(m))] if files else []
     if given.some:
         chosen += random.Random(given.seed).sample(mutants, min(given.some, len(mutants)))
     if not (given.names or given.turn or given.changed or given.files is not None or given.some):

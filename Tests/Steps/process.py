@@ -49,12 +49,22 @@ def end(process, running=()):
             pass
 
 
+RUNNING = set()
+
+
+def end_all():
+    """What runs now, and all that it has started."""
+    for process in list(RUNNING):
+        end(process, descendants(process.pid))
+
+
 def run_within_limit(command, log, show, folder):
     """Whether it has passed. What it prints goes into the log, a file, and from there to `show`, line by line: where
     whoever reads is slow, `swift test` loses lines that it writes into a pipe."""
     began, at = time.monotonic(), log.tell()
     process = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                cwd=folder, start_new_session=True)
+    RUNNING.add(process)
     ended = threading.Event()
     with open(log.name, errors="replace") as reader:
         reader.seek(at)
@@ -68,6 +78,7 @@ def run_within_limit(command, log, show, folder):
         finally:
             # What it left running would disturb the steps behind it.
             end(process)
+            RUNNING.discard(process)
             ended.set()
             tail.join()
     if process.returncode != 0:

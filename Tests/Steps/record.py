@@ -3,6 +3,7 @@ writes it."""
 import datetime, os
 
 from selection import PASSED, git
+from steps import STEPS
 
 
 def clean_tree():
@@ -14,6 +15,9 @@ def clean_tree():
 
 def write(tree, results, total):
     """Whether the tree is noted."""
+    if set(results) != {step.name for step in STEPS}:
+        print("not noted as passed: not every step has run")
+        return False
     if tree is None or tree != clean_tree():
         print("not noted as passed: what ran is not what is committed")
         return False

@@ -11,15 +11,25 @@ Exits with 1 if anything failed.
                                      that take less than a second or two, and what texts and numbers say
   --lanes N                          with any of these: so many steps at a time (default 2)
 """
-import argparse, os, subprocess, sys, threading, time
+import argparse, contextlib, os, signal, sys, threading, time
 
 import record, tables
-from process import run_within_limit
+from process import end_all, run_within_limit
 from selection import ROOT, everything, selection_of_change
 from steps import STEPS
 
 # What tells why a step failed.
 TELLING = ("✘", "error:", "rror:", "atal", "FAIL", "ailed", "not caught", "Sanitizer", "signal code", "Crash")
+
+
+def predecessors(step, steps=STEPS):
+    """The names of those of `after`, and of theirs: also where the step between is not chosen."""
+    by_name, found, look = {one.name: one for one in steps}, set(), list(step.after)
+    for name in look:
+        if name not in found:
+            found.add(name)
+            look += by_name[name].after if name in by_name else ()
+    return found
 
 
 class Run:
@@ -39,19 +49,25 @@ class Run:
     def ready(self):
         """The first step whose predecessors have ended, as far as they are chosen."""
         names = {step.name for step in self.waiting} | set(self.running)
-        return next((step for step in self.waiting if not names & set(step.after)), None)
+        return next((step for step in self.waiting if not names & predecessors(step)), None)
 
     def say(self, text):
-        with self.changed:
+        """Nothing where nobody reads any more."""
+        with self.changed, contextlib.suppress(BrokenPipeError):
             print(text, flush=True)
 
     def all(self):
+        """An interrupt or SIGTERM ends what runs."""
         workers = [threading.Thread(target=self.work, daemon=True) for _ in range(self.lanes)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(0.5)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                while worker.is_alive():
+                    worker.join(0.5)
+        finally:
+            end_all()
 
     def work(self):
         while True:
@@ -62,24 +78,29 @@ class Run:
                     return
                 self.waiting.remove(step)
                 self.running[step.name] = time.monotonic()
-                print(f"==> {step.name}", flush=True)
-            result = self.one(step)
+            self.say(f"==> {step.name}")
+            try:
+                result = self.one(step)
+            except Exception as error:
+                result = "FAILED"
+                self.say(f"{step.name}: {error!r}")
             with self.changed:
                 seconds = round(time.monotonic() - self.running.pop(step.name))
                 self.results[step.name] = (result, seconds)
-                print(f"<== {step.name}: {result} after {seconds} s", flush=True)
                 self.changed.notify_all()
+            self.say(f"<== {step.name}: {result} after {seconds} s")
 
     def one(self, step):
-        """Passed, FAILED or skipped. A step that can't run here says so in its last line, "skipped: why"."""
-        path, passed = self.log(step), True
+        """Passed, FAILED or skipped. A command that can't run here says so in its last line, "skipped: why"."""
+        path, passed, skipped = self.log(step), True, False
         with open(path, "w") as log:
             for command in self.fill(step):
                 log.write(f"$ {command}\n")
                 log.flush()
                 passed = run_within_limit(command, log, lambda line: self.say(f"{step.name} | {line}"), ROOT) and passed
-        last = open(path, errors="replace").read().rstrip("\n").split("\n")[-1]
-        return "FAILED" if not passed else "skipped" if last.startswith("skipped: ") else "passed"
+                last = open(path, errors="replace").read().rstrip("\n").split("\n")[-1]
+                skipped = skipped or last.startswith("skipped: ")
+        return "FAILED" if not passed else "skipped" if skipped else "passed"
 
     def table(self):
         """Says how each step has ended; whether all have passed."""
@@ -105,10 +126,10 @@ def chosen(options):
     """The steps, and what fills in their commands; prints why they are chosen."""
     if options.only:
         beginnings = options.only.split(",")
-        steps = [step for step in STEPS if step.name.startswith(tuple(beginnings))]
-        if not steps:
-            sys.exit(f"no step begins so: {options.only}")
-        return steps, filler(everything(""))
+        for beginning in beginnings:
+            if not any(step.name.startswith(beginning) for step in STEPS):
+                sys.exit(f"no step begins so: {beginning}")
+        return [step for step in STEPS if step.name.startswith(tuple(beginnings))], filler(everything(""))
     if options.fast:
         return [step for step in STEPS if step.fast], lambda step: step.commands if step.fast is True else step.fast
     selection = everything("it was asked for") if options.all else selection_of_change()
@@ -123,16 +144,17 @@ def chosen(options):
 
 def filler(selection):
     clients = " ".join(f"'{client}'" for client in selection.clients or ())
-    changed = f"--changed {selection.tree}" if selection.tree else ""
+    changed = f"--changed {selection.tree or 'HEAD~1'}"
     return lambda step: [command.format(clients=clients, changed=changed) for command in step.commands]
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
-    parser.add_argument("--all", action="store_true")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true")
+    which.add_argument("--fast", action="store_true")
+    which.add_argument("--only")
     parser.add_argument("--selected", action="store_true")
-    parser.add_argument("--fast", action="store_true")
-    parser.add_argument("--only")
     parser.add_argument("--lanes", type=int, default=2)
     options = parser.parse_args()
     steps, fill = chosen(options)

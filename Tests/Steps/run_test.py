@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests how steps are run: the order, what ends them, and what is said of them."""
-import contextlib, io, os, sys, tempfile, time
+import contextlib, io, os, subprocess, sys, tempfile, time
 
 import process, run
 from steps import Step
@@ -29,7 +29,7 @@ def run_steps(steps, lanes=2):
 def test_results():
     results, passed, printed = run_steps([
         Step("good", ("true", "echo a line"), ""), Step("bad", ("echo error: so; exit 3", "echo goes on"), ""),
-        Step("without", ("echo 'skipped: nothing here'",), "")])
+        Step("without", ("echo 'skipped: nothing here'", "echo and more"), "")])
     expect("how steps end", results, {"good": "passed", "bad": "FAILED", "without": "skipped"})
     expect("whether all have passed", passed, False)
     for line in ("good | a line", "bad | goes on", "==> why bad failed", "it ended with status 3"):
@@ -50,11 +50,31 @@ def test_order():
 def test_limit():
     before, process.LIMIT = process.LIMIT, 1
     began = time.monotonic()
-    results, _, printed = run_steps([Step("hangs", ("sleep 100 & sleep 100",), "")])
+    results, _, printed = run_steps([Step("hangs", ("sleep 100 & tail -f /dev/null",), "")])
     process.LIMIT = before
     expect("a step that hangs", results, {"hangs": "FAILED"})
     expect("whether it is said", "it has not ended after 1 s" in printed, True)
+    expect("whether stacks are asked for", "==> threads of process" in printed, True)
     expect("whether it took too long", time.monotonic() - began < 60, True)
+
+
+def test_interrupt():
+    with tempfile.TemporaryDirectory() as folder:
+        own = os.path.join(folder, "own")
+        program = ("import run; from steps import Step; "
+                   f"run.Run([Step('long', ('echo $$ >{own}; sleep 100',), '')], 1, lambda step: step.commands).all()")
+        runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not (os.path.exists(own) and open(own).read().strip()):
+            time.sleep(0.01)
+        runner.terminate()
+        runner.wait()
+        expect("whether an interrupt ends what runs", ends(open(own).read().strip()), True)
+
+
+def test_chosen_in_part():
+    steps = [Step("a", (), "", after=("b",)), Step("b", (), "", after=("c",)), Step("c", (), "")]
+    expect("what a step runs behind", run.predecessors(steps[0], steps), {"b", "c"})
 
 
 def test_left_running():
@@ -77,7 +97,7 @@ def ends(number):
 
 
 def main():
-    for test in (test_results, test_order, test_limit, test_left_running):
+    for test in (test_results, test_order, test_chosen_in_part, test_limit, test_interrupt, test_left_running):
         test()
     print(f"how steps are run: {faults} faults")
     return faults != 0

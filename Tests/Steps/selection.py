@@ -68,7 +68,7 @@ def read(path):
 def changed_functions(old, new):
     """Names of the functions that are not as they were; None where something else has changed too."""
     (before, rest_before), (now, rest_now) = functions_of(old), functions_of(new)
-    if rest_before != rest_now:
+    if rest_before != rest_now or before.keys() != now.keys():
         return None
     return {name for name in now if now[name] != before.get(name)}
 
@@ -105,7 +105,10 @@ def clients_of(paths, text_before, text_now, entered):
             if os.path.basename(path)[:-2] in UNEXPLORED and path.endswith(".c"):
                 continue
             functions = changed_functions(text_before(path), text_now(path))
-            clients = entered_by(path, functions, entered()) if functions is None or functions else set()
+            try:
+                clients = entered_by(path, functions, entered()) if functions is None or functions else set()
+            except subprocess.CalledProcessError:
+                return None, "the explorer that tells of functions does not build, or a client fails"
             if clients is None:
                 return None, f"{path}: not only functions that clients enter have changed"
             found |= clients
@@ -122,7 +125,7 @@ def refine(selection, clients, why):
         selection.clients = sorted(clients)
         selection.notes.append(f"{len(clients)} clients of the explorer enter what has changed")
     else:
-        for name in ("schedules", "schedules, RC11"):
+        for name in ("schedules", "schedules by RC11"):
             del selection.reasons[name]
         selection.notes.append("no client of the explorer enters what has changed")
 
@@ -138,7 +141,8 @@ def select(paths, tree, text_now=read, entered=lambda: reached(REACHED)):
     selection = Selection({step.name: "always" for step in STEPS if step.always}, tree)
     before = lambda path: git("show", f"{tree}:{path}") or ""
     for path in paths:
-        if path.endswith(".md") and code_of(before(path)) == code_of(text_now(path)):
+        # Of guides docc reads the prose too.
+        if path.endswith(".md") and ".docc/" not in path and code_of(before(path)) == code_of(text_now(path)):
             continue
         steps = steps_of(path)
         if steps is None:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests what a change selects.
 
-    selection_test.py              the table of steps: each pattern stands for a file, and only the steps' own files
-                                   select everything
+    selection_test.py              which functions a change of a source changes; and the table of steps: each pattern
+                                   stands for a file, and only the steps' own files select everything
     selection_test.py --mutants    plants each mutant of the kernel as a change: the client that is known to notice it
                                    must be among those that are selected. Then plants a mutant in a file that a commit
                                    has changed, for each of 50 commits: what is selected must notice
@@ -11,6 +11,7 @@ import fnmatch, os, sys, zlib
 
 import selection
 from selection import ROOT, git, matches, steps_of
+from run import predecessors
 from steps import READ_ALWAYS, STEPS
 
 for folder in ("Explorer", "Mutants"):
@@ -24,8 +25,24 @@ KERNELS, SWIFTS = "Tests/Explorer/mutants/*.mutants", "Tests/SwiftMutants/*.muta
 COMMITS = 50
 
 
+def linked(files):
+    """By symbolic link the files that it stands for."""
+    for path in files:
+        if os.path.islink(path):
+            target = os.path.relpath(os.path.realpath(path))
+            yield path, [file for file in files if file == target or file.startswith(target + "/")]
+
+
 def check_patterns(files):
+    names = {step.name for step in STEPS}
+    for path, targets in linked(files):
+        for target in targets:
+            if missing := set(steps_of(path) or ()) - set(steps_of(target) or names):
+                yield f"{target}: {', '.join(sorted(missing))} read it as {path}, and don't name it"
     for step in STEPS:
+        for name in step.after:
+            if name not in names or step.name in predecessors(step):
+                yield f"step {step.name}: it can't begin after {name}"
         for pattern in step.inputs:
             if not fnmatch.filter(files, pattern):
                 yield f"step {step.name}: {pattern} stands for no file"
@@ -89,12 +106,36 @@ def check_commits(mutants):
     print(f"{seen} commits, each with a mutant in a file that it has changed")
 
 
+# A source before and after a change, and the functions that have changed; None: more than functions.
+CHANGES = [
+    ("int f(void) {\n    return 1;\n}\n", "int f(void) {\n    return 2;\n}\n", {"f"}),
+    ("int f(void) { return 1; }\n", "/* one */\n\nint f(void) { return 1; } // two\n", set()),
+    ("int f(void) {\n    g(\"a  b\");\n}\n", "int f(void) {\n    g(\"a b\");\n}\n", {"f"}),
+    ("int f(void) {\n    g('\"', \"//\", 1);\n}\n", "int f(void) {\n    g('\"', \"//\", 2);\n}\n", {"f"}),
+    ("int f(int a,\n      int b);\nint g(void) { return 1; }\n",
+     "int f(int a,\n      int b);\nint g(void) { return 2; }\n", {"g"}),
+    ("#if A\nint f(void) { return 1; }\n#else\nint f(void) { return 2; }\n#endif\n",
+     "#if A\nint f(void) { return 3; }\n#else\nint f(void) { return 2; }\n#endif\n", {"f"}),
+    ("#if A\nint f(void) { return 1; }\n#endif\nint g(void) { return 1; }\n",
+     "#if A\nint f(void) { return 1; }\nint g(void) { return 1; }\n#endif\n", None),
+    ("int f(void) { return 1; }\nint g(void) { return 1; }\n", "int f(void) { return 1; }\n", None),
+    ("#define X\nint y;\n", "#define X int y;\n", None),
+    ("static int a = 1;\n", "static int a = 2;\n", None),
+]
+
+
+def check_changes():
+    for before, now, wanted in CHANGES:
+        if (found := selection.changed_functions(before, now)) != wanted:
+            yield f"from {before!r} to {now!r}: {found}, and should be {wanted}"
+
+
 def main():
     os.chdir(ROOT)
     if "--mutants" in sys.argv:
         wrong = list(check_mutants())
     else:
-        wrong = list(check_patterns(git("ls-files").split("\n")[:-1]))
+        wrong = [*check_changes(), *check_patterns(git("ls-files").split("\n")[:-1])]
     print("\n".join([*wrong, f"what a change selects: {len(wrong)} faults"]))
     return wrong != []
 

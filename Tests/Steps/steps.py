@@ -1,7 +1,8 @@
 """The steps of scripts/test: what each runs, what it depends on, and what it is."""
 from dataclasses import dataclass
 
-# What a step depends on: patterns in which * stands for slashes too.
+# What a step depends on: patterns in which * stands for slashes too. What is only compiled, or shows what Swift's
+# compiler makes of the interface, does not depend on the kernel's sources.
 HEADERS = ("Sources/CSyncKernel/include/*", "Sources/CURCU/*")
 KERNEL = HEADERS + ("Sources/CSyncKernel/src/*",)
 SWIFT = ("Sources/SwiftSync/*.swift",)
@@ -57,7 +58,7 @@ STEPS = (
     Step("format", ("scripts/format --check",),
          "the layout of the sources",
          always=True, after=("setup",), fast=True),
-    Step("Swift tests, ThreadSanitizer", ("scripts/test-swift thread",),
+    Step("Swift tests by ThreadSanitizer", ("scripts/test-swift thread",),
          "the Swift tests once more, with `-O` too",
          inputs=LIBRARY + SWIFT_TESTS + ("Tests/tsan-suppressions.txt",),
          after=("setup",)),
@@ -65,7 +66,9 @@ STEPS = (
          "instructions and allocations of some 140 operations, at the call sites that users have, against a record; "
          "the functions that the contention profile names; release builds hold nothing of the hook by which tests "
          "stop a thread",
-         inputs=LIBRARY + ("Tests/Costs/*", "scripts/costs", "scripts/test-steps"),
+         inputs=LIBRARY + ("Tests/Costs/*", "scripts/costs",
+                 "scripts/test-steps") + ("Benchmarks/Sources/SwiftBench/CallSites/*",
+                 "Benchmarks/Sources/CBenchSupport/*", "Sources/CSyncKernel/cmake/*",),
          after=("setup",)),
     Step("Swift tests", ("scripts/test-swift optimized --skip-build",),
          "each promise of the Swift API; linearizability by histories of real threads; code as users of the earlier "
@@ -76,12 +79,12 @@ STEPS = (
          "a short torture, once more with threads that are stopped at random; the inputs that fuzzing found worth "
          "keeping",
          always=True, after=("setup",), fast=("scripts/test-c --fast",)),
-    Step("C tests, sanitizers", ("scripts/test-c sanitized",),
+    Step("C tests by sanitizers", ("scripts/test-c sanitized",),
          "the same with AddressSanitizer and UBSan (clang's, whose allocator knows forks), and with ThreadSanitizer, "
          "in fewer rounds",
          inputs=KERNEL + C_TESTS + ("scripts/test-c",),
          after=("C tests",)),
-    Step("C, installed", ("scripts/test-c installed",),
+    Step("C installed", ("scripts/test-c installed",),
          "the library in the form that tells of lock order; what is installed, its pages, and the examples built "
          "against it",
          inputs=KERNEL + C_TESTS + ("Sources/CSyncKernel/man/*", "Examples/c/*", "scripts/test-c", "scripts/install-c"),
@@ -90,7 +93,7 @@ STEPS = (
          "what users write, only compiled, in language modes 5 and 6: races that mode 6 must refuse, beside the same "
          "at Dispatch, a mutex of the standard library or an actor; each public function in closures, actors, tasks "
          "and top-level code; what must compile as written",
-         inputs=INTERFACE + ("Tests/Snippets/*", "scripts/snippets"),
+         inputs=INTERFACE + ("Tests/Snippets/*", "scripts/snippets") + ("Tests/Lifetimes/check.py", "Tests/tables.py",),
          after=("setup",), fast=("scripts/snippets refused written proposed",)),
     Step("where bodies run", ("python3 Tests/Isolation/check.py 50000",),
          "async bodies that name no actor, in each language mode and with the main actor by default: each runs on its "
@@ -100,18 +103,19 @@ STEPS = (
     Step("what outlives a call", ("scripts/lifetimes",),
          "a probe for each public call that keeps a closure, a value, an element, a key or a task: it hands over a "
          "local object and returns, and the stack is overwritten; then contents and deinits are looked at",
-         inputs=LIBRARY + ("Tests/Lifetimes/*", "scripts/lifetimes"),
+         inputs=LIBRARY + ("Tests/Lifetimes/*", "scripts/lifetimes") + ("Tests/tables.py",),
          after=("faults of the system",)),
-    Step("C without RCU, and musl", ("scripts/test-libc c",),
+    Step("C without RCU and by musl", ("scripts/test-libc c",),
          "the kernel without read-copy-update, with glibc and with musl: the C tests that are different in this form; "
          "what it installs; the guide's commands for musl",
-         inputs=KERNEL + C_TESTS + ("scripts/test-libc",),
+         inputs=KERNEL + C_TESTS + ("scripts/test-libc",) + ("Sources/SwiftSync/SwiftSync.docc/CGuide.md",
+                 "Sources/CSyncKernel/man/*",),
          after=("C tests",)),
     Step("Swift without RCU", ("scripts/test-libc swift",),
          "the library without its trait RCU: the Swift tests that are different in this form, and nothing of liburcu",
-         inputs=INTERFACE + SWIFT_TESTS + ("scripts/test-libc",),
+         inputs=LIBRARY + SWIFT_TESTS + ("scripts/test-libc",),
          after=("setup",)),
-    Step("arm64, emulated", ("scripts/test-arm64",),
+    Step("arm64 emulated", ("scripts/test-arm64",),
          "the C tests, cross-compiled, under qemu-user, in fewer rounds: code and ABI, not memory orders; those of "
          "locks without membarrier; the kernel compiled for riscv64",
          inputs=KERNEL + C_TESTS + ("scripts/test-arm64",),
@@ -119,13 +123,15 @@ STEPS = (
     Step("faults of the system", ("scripts/test-faults",),
          "Swift programs whose n-th allocation fails, that get no thread, whose wall clock is stepped by an hour "
          "during each kind of wait, and whose closures trap",
-         inputs=LIBRARY + ("Tests/FaultPrograms/*", "scripts/test-faults"),
+         inputs=LIBRARY + ("Tests/FaultPrograms/*", "scripts/test-faults") + ("Tests/SwiftSyncTests/Support/*",),
          after=("costs",)),
     Step("samples", ("scripts/test-docs",),
          "every sample of the documentation compiled and run, those of three guides once more as a program's "
          "main.swift; the manual pages; the links of guides and doc comments, by docc",
          inputs=LIBRARY + ("README.md", "CONTRIBUTING.md", "Sources/CSyncKernel/man/*", "Tests/Documentation/*",
-                 "scripts/test-docs", "scripts/draw-docs", "docs/*", "Sources/SwiftSync/SwiftSync.docc/*"),
+                 "scripts/test-docs", "scripts/draw-docs", "docs/*",
+                 "Sources/SwiftSync/SwiftSync.docc/*") + ("Sources/CSyncKernel/CMakeLists.txt",
+                 "Sources/CSyncKernel/cmake/*",),
          after=("what outlives a call",)),
     Step("models", ("Tests/Model/check",),
          "Promela models of the protocols, 19 that must pass and 36 variants that must fail",
@@ -136,7 +142,7 @@ STEPS = (
          "schedules. Of a change: the clients that enter a function that has changed",
          inputs=KERNEL + EXPLORER,
          after=("setup",)),
-    Step("schedules, RC11", ("scripts/explore rc11 {clients}",),
+    Step("schedules by RC11", ("scripts/explore rc11 {clients}",),
          "the explorer's model of RC11 against 106 litmus tests, and against Relacy; then each client by it, data "
          "races of the kernel's plain accesses included",
          inputs=KERNEL + EXPLORER,
@@ -144,13 +150,14 @@ STEPS = (
     Step("what a change selects", ("python3 Tests/Steps/selection_test.py --mutants",),
          "each mutant of the kernel, planted as a change, and one in a file that a commit has changed, for each of 50 "
          "commits: what is selected must notice",
-         inputs=KERNEL + EXPLORER + MUTATION,
+         inputs=KERNEL + EXPLORER + MUTATION + ("Tests/Explorer/mutants/*", "Tests/Explorer/mutants_caught.txt",
+                 "Tests/SwiftMutants/*",),
          after=("schedules",)),
     Step("orders", ("scripts/explore orders",),
          "one memory order of the kernel at a time weakened by one step: the client that is known to notice must "
          "notice",
          inputs=KERNEL + EXPLORER + ("Tests/Explorer/order*",),
-         after=("schedules, RC11",)),
+         after=("schedules by RC11",)),
     Step("mutants", ("scripts/explore mutants",),
          "one fence, look, wake, check or ordering at a time taken out of the kernel: a client must notice",
          inputs=KERNEL + EXPLORER + MUTATION + ("Tests/Explorer/mutants*",),
@@ -178,11 +185,13 @@ STEPS = (
          "what a newcomer runs, each in a bare Debian root with Swift's toolchain mounted in; needs root and apt, "
          "else `skipped`",
          inputs=("scripts/install-c", "scripts/demo", "scripts/bench", "scripts/test-fresh", "README.md",
-                 "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt", "Sources/CSyncKernel/cmake/*"),
+                 "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt",
+                 "Sources/CSyncKernel/cmake/*") + ("Examples/*", "Sources/SwiftSync/SwiftSync.docc/CGuide.md",
+                 "Sources/SwiftSync/SwiftSync.docc/Deployment.md",),
          after=("setup",)),
 )
 # What no step reads but those that always run: text, and what is run by hand or by the workflow.
 READ_ALWAYS = ("*.md", "*.dot", "*.svg", "LICENSE", ".github/*", ".ci/*", ".git*", ".spi.yml", ".editorconfig",
                ".clang-format", ".swift-format", "*/.clang-format", "*/.gitignore", "Tests/Layers/*", "Tests/Report/*",
                "scripts/format", "scripts/fuzz", "scripts/build-musl", "scripts/soak",
-               "Tests/Fuzz/faults*", "Tests/Steps/passed.txt", "Tests/tables.py")
+               "Tests/Fuzz/faults*", "Tests/Steps/passed.txt")
