@@ -81,12 +81,14 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
           functions=False, more=None):
     """Compiles what `only` names, all without it; other objects come from the folder `reuse`. With `races` the kernel's
     sources call for each plain access what rc11_races.c has, with `functions` for each function what entered.c
-    has. Beside each object stands what it was made of (`.d`) and how; it is compiled anew when any of that has changed.
-    `more` is of the form of `sources`.
+    has, unoptimized. Beside each object stands what it was made of (`.d`) and how; it is compiled anew when any of that
+    has changed. `more` is of the form of `sources`.
 
     Returns the program's path.
     """
     os.makedirs(folder, exist_ok=True)
+    if functions:
+        optimize = "-O0"
     includes = ["-I" + HERE, "-I" + os.path.join(kernel, "include"), "-I" + os.path.join(kernel, "src")]
 
     def compile_one(item):
@@ -127,4 +129,4 @@ if __name__ == "__main__":
     # A hooked macro casts to the type it found, qualifiers and all, and its value is not always used.
     strict = ("-Wall", "-Wextra", "-Werror", "-Wno-ignored-qualifiers", "-Wno-unused-value")
     print(build(KERNEL, arguments[0], warnings=strict, jobs=os.cpu_count(), races=kind == "--races",
-                functions=kind == "--functions", optimize="-O0" if kind == "--functions" else "-O2"))
+                functions=kind == "--functions"))

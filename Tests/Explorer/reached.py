@@ -11,10 +11,10 @@ import collections, os, re, subprocess, sys
 
 from build import HERE, KERNEL, ROOT, build
 
+sys.path.append(os.path.join(os.path.dirname(HERE), "Mutants"))
+from switched import ATTRIBUTE, NAME, split
+
 SCHEDULES = "60"
-# All of the kernel's code begins functions at the left margin, and ends them with a brace there.
-BEGIN = re.compile(r"^(?!struct|enum|union|typedef|extern|#)[A-Za-z_]")
-FUNCTION = re.compile(r"\b([a-z_]\w*)\s*\(")
 COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.S)
 
 
@@ -29,7 +29,7 @@ def places(program, addresses):
 
 def reached(folder):
     """By (file, function), paths from the root: the names of the clients that enter it."""
-    program = build(KERNEL, folder, jobs=os.cpu_count(), functions=True, optimize="-O0")
+    program = build(KERNEL, folder, jobs=os.cpu_count(), functions=True)
     command = [program, "--functions", "--quiet", "--no-exhaustive", "--random", SCHEDULES]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     entries = re.findall(r"^(\w+) (0x[0-9a-f]+)$", printed, re.M)
@@ -46,26 +46,13 @@ def functions_of(text):
     """By name the text of each function, of all where several have it, and the rest of the file with a mark where each
     function stood; both without comments and without the layout at the ends of lines."""
     text = COMMENT.sub(lambda match: match[1] or " ", text)
-    functions, rest, head = {}, [], []
-    for line in filter(None, map(str.rstrip, text.split("\n"))):
-        if not head and not (BEGIN.match(line) and "(" in line):
-            rest.append(line)
-            continue
-        head.append(line)
-        begun = any("{" in one for one in head)
-        if begun and line.endswith("}") and (line.startswith("}") or len(head) == 1):
-            name = name_of(" ".join(head).split("{")[0])
-            functions[name] = functions.get(name, "") + "\n".join(map(str.strip, head))
-            rest.append(f"<{name}>")
-            head = []
-        elif not begun and line.endswith(";"):
-            rest += head
-            head = []
-    return functions, "\n".join(rest + head)
-
-
-def name_of(head):
-    return next((name for name in FUNCTION.findall(head) if name != "__attribute__"), head)
+    parts = split("".join(line + "\n" for line in map(str.rstrip, text.split("\n")) if line))
+    functions, rest = {}, parts[0]
+    for head, body, gap in zip(parts[1::3], parts[2::3], parts[3::3]):
+        name = NAME.search(ATTRIBUTE.sub("", head))[1]
+        functions[name] = functions.get(name, "") + "\n".join(map(str.strip, (head + body).split("\n")))
+        rest += f"<{name}>{gap}"
+    return functions, rest
 
 
 def main():

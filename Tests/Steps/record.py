@@ -31,10 +31,3 @@ def write(tree, results, total):
         file.writelines(f"{name}\t{seconds}\n" for name, (_, seconds) in results.items())
     print("noted as passed: commit Tests/Steps/passed.txt, and the times in README.md and Tests/README.md")
     return True
-
-
-def read():
-    """By name what the record says; empty without a record."""
-    if not os.path.exists(PASSED):
-        return {}
-    return dict(line.split("\t") for line in open(PASSED).read().splitlines() if "\t" in line)

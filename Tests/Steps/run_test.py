@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests how steps are run: the order, what ends them, and what is said of them."""
-import contextlib, io, os, subprocess, sys, tempfile, time
+import contextlib, io, os, select, subprocess, sys, tempfile, time
 
 import process, run
 from steps import Step
@@ -39,11 +39,12 @@ def test_results():
 
 def test_order():
     with tempfile.TemporaryDirectory() as folder:
-        mark = os.path.join(folder, "mark")
-        meet = "for i in $(seq 500); do [ -e {0} ] && exit 0; sleep 0.02; done; exit 1"
+        mark, meeting = os.path.join(folder, "mark"), os.path.join(folder, "meeting")
+        os.mkfifo(meeting)
         results, _, _ = run_steps([
             Step("last", (f"[ -e {mark} ]",), "", after=("waits", "absent")),
-            Step("waits", (meet.format(mark),), ""), Step("comes", (f"touch {mark}",), "")])
+            Step("waits", (f"timeout 10 cat {meeting} && touch {mark}",), ""),
+            Step("comes", (f"timeout 10 bash -c 'echo >{meeting}'",), "")])
         expect("two run at a time, and one behind another", set(results.values()), {"passed"})
 
 
@@ -59,17 +60,14 @@ def test_limit():
 
 
 def test_interrupt():
-    with tempfile.TemporaryDirectory() as folder:
-        own = os.path.join(folder, "own")
-        program = ("import run; from steps import Step; "
-                   f"run.Run([Step('long', ('echo $$ >{own}; sleep 100',), '')], 1, lambda step: step.commands).all()")
-        runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while not (os.path.exists(own) and open(own).read().strip()):
-            time.sleep(0.01)
-        runner.terminate()
-        runner.wait()
-        expect("whether an interrupt ends what runs", ends(open(own).read().strip()), True)
+    program = ("import run; from steps import Step; "
+               "run.Run([Step('long', ('echo $$; sleep 100',), '')], 1, lambda step: step.commands).all()")
+    runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    number = next((line.split()[-1] for line in runner.stdout if line.startswith("long | ")), None)
+    runner.terminate()
+    runner.communicate()
+    expect("whether an interrupt ends what runs", number is not None and ends(number), True)
 
 
 def test_chosen_in_part():
@@ -86,14 +84,13 @@ def test_left_running():
 
 def ends(number):
     """Whether the process, which has got its signal, ends within some seconds."""
-    for _ in range(500):
-        try:
-            if open(f"/proc/{number}/stat").read().split()[2] in "ZX":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.01)
-    return False
+    try:
+        process_file = os.pidfd_open(int(number))
+    except ProcessLookupError:
+        return True
+    ended, _, _ = select.select([process_file], [], [], 5)
+    os.close(process_file)
+    return ended != []
 
 
 def main():

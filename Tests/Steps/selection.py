@@ -32,12 +32,9 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-def passed_tree():
-    """The tree that passed in full, and None where this repository has no such tree; None, None without a record."""
-    if not os.path.exists(PASSED):
-        return None, None
-    tree = dict(line.split("\t")[:2] for line in open(PASSED).read().splitlines() if "\t" in line).get("tree")
-    return tree, tree if tree and git("cat-file", "-e", tree) is not None else None
+def passed():
+    """By name what the record says; empty without a record."""
+    return dict(line.split("\t") for line in read(PASSED).splitlines() if "\t" in line)
 
 
 def changed_since(tree):
@@ -54,8 +51,7 @@ def matches(path, patterns):
 def steps_of(path):
     """The steps that depend on it; None where nothing says."""
     found = [step.name for step in STEPS if not step.always and matches(path, step.inputs)]
-    read = matches(path, READ_ALWAYS) or any(step.always and matches(path, step.inputs) for step in STEPS)
-    return found if found or read else None
+    return found if found or matches(path, READ_ALWAYS) else None
 
 
 def read(path):
@@ -125,8 +121,9 @@ def refine(selection, clients, why):
         selection.clients = sorted(clients)
         selection.notes.append(f"{len(clients)} clients of the explorer enter what has changed")
     else:
-        for name in ("schedules", "schedules by RC11"):
-            del selection.reasons[name]
+        for step in STEPS:
+            if "{clients}" in " ".join(step.commands):
+                selection.reasons.pop(step.name, None)
         selection.notes.append("no client of the explorer enters what has changed")
 
 
@@ -159,9 +156,9 @@ def everything(why):
 
 
 def selection_of_change():
-    stated, tree = passed_tree()
-    if stated is None:
-        return everything("there is no record of what has passed")
+    tree = passed().get("tree")
     if tree is None:
+        return everything("there is no record of what has passed")
+    if git("cat-file", "-e", tree) is None:
         return everything("this clone lacks the tree that has passed: it is shallow, or its history was rewritten")
     return select(changed_since(tree), tree)

@@ -35,7 +35,7 @@ class Step:
 STEPS = (
     Step("setup", ("scripts/setup test",),
          "what the steps need is there, or is installed",
-         always=True, fast=("scripts/setup test",)),
+         always=True, fast=True),
     Step("build", ("scripts/test-swift --build optimized",),
          "the library and its tests with `-O`, as users build it; a warning fails",
          always=True, after=("setup",), fast=("scripts/test-swift --build debug",)),
