@@ -2,6 +2,12 @@
 
 import PackageDescription
 
+// Optimized, the tests compile for twice as long as everything else together. `scripts/test-swift races` compiles them
+// unoptimized, and the library still with -O.
+let areTestsUnoptimized = Context.environment["SWIFTSYNC_UNOPTIMIZED_TESTS"] != nil
+let testSettings: [SwiftSetting] =
+    areTestsUnoptimized ? [.unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode"])] : []
+
 let package = Package(
     name: "SwiftSync",
     products: [
@@ -60,7 +66,8 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"]),
+            name: "SwiftSyncTests", dependencies: ["SwiftSync", "CSyncKernel", "MainThreadProgram", "TopLevelProgram"],
+            swiftSettings: testSettings),
         // What a test needs a program of its own for: one that serves its main thread, and one without a main function.
         .executableTarget(name: "MainThreadProgram", dependencies: ["SwiftSync"], path: "Tests/MainThreadProgram"),
         .executableTarget(name: "TopLevelProgram", dependencies: ["SwiftSync"], path: "Tests/TopLevelProgram"),

@@ -58,8 +58,9 @@ STEPS = (
     Step("format", ("scripts/format --check",),
          "the layout of the sources",
          always=True, after=("setup",), fast=True),
-    Step("Swift tests by ThreadSanitizer", ("scripts/test-swift thread",),
-         "the Swift tests once more, with `-O` too",
+    Step("Swift tests by ThreadSanitizer", ("scripts/test-swift races",),
+         "the Swift tests once more: the library with `-O`, the tests without, so that they compile in a third of the "
+         "time",
          inputs=LIBRARY + SWIFT_TESTS + ("Tests/tsan-suppressions.txt",),
          after=("setup",)),
     Step("costs", ("scripts/costs", "scripts/test-steps"),
@@ -138,6 +139,14 @@ STEPS = (
                  "Sources/SwiftSync/SwiftSync.docc/*") + ("Sources/CSyncKernel/CMakeLists.txt",
                  "Sources/CSyncKernel/cmake/*",),
          after=("what outlives a call",)),
+    Step("fresh machine", ("scripts/test-fresh demo bench package c",),
+         "what a newcomer runs, each in a bare Debian root with Swift's toolchain mounted in; needs root and apt, "
+         "else `skipped`",
+         inputs=("scripts/install-c", "scripts/demo", "scripts/bench", "scripts/test-fresh", "README.md",
+                 "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt",
+                 "Sources/CSyncKernel/cmake/*") + ("Examples/*", "Sources/SwiftSync/SwiftSync.docc/CGuide.md",
+                 "Sources/SwiftSync/SwiftSync.docc/Deployment.md",),
+         after=("setup",)),
     Step("models", ("Tests/Model/check",),
          "Promela models of the protocols, 19 that must pass and 36 variants that must fail",
          inputs=("Tests/Model/*", "Sources/CSyncKernel/src/lock/gate*", "Sources/CSyncKernel/src/lock/mutex*"),
@@ -185,14 +194,6 @@ STEPS = (
     Step("KeyValueServer", ("swift test --package-path Examples/KeyValueServer",),
          "the example of a server, and its tests",
          inputs=LIBRARY + ("Examples/KeyValueServer/*",),
-         after=("setup",)),
-    Step("fresh machine", ("scripts/test-fresh demo bench package c",),
-         "what a newcomer runs, each in a bare Debian root with Swift's toolchain mounted in; needs root and apt, "
-         "else `skipped`",
-         inputs=("scripts/install-c", "scripts/demo", "scripts/bench", "scripts/test-fresh", "README.md",
-                 "Package.swift", "Benchmarks/*", "Sources/CSyncKernel/CMakeLists.txt",
-                 "Sources/CSyncKernel/cmake/*") + ("Examples/*", "Sources/SwiftSync/SwiftSync.docc/CGuide.md",
-                 "Sources/SwiftSync/SwiftSync.docc/Deployment.md",),
          after=("setup",)),
 )
 # What no step reads but those that always run: text, and what is run by hand or by the workflow.

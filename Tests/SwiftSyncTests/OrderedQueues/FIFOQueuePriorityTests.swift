@@ -89,7 +89,7 @@ struct FIFOQueuePriorityTests {
         let next = Task.detached(executorPreference: executor, priority: .background) {
             await queue.enqueueAndWait {}
         }
-        await waitUntil { queue.waitingCount == 1 }
+        await waitUntil { queue.waitingCount == 1 && executor.isIdle }
         let first = executor.seen.value
         #expect(try await waitBehind().value == .high)
         await next.value

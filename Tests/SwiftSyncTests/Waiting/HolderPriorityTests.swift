@@ -144,7 +144,7 @@ struct HolderPriorityTests {
         let low = Task.detached(executorPreference: executor, priority: .background) {
             try await mutex.withLock { _ in }
         }
-        await waitUntil { mutex.waitingCount == 1 }
+        await waitUntil { mutex.waitingCount == 1 && executor.isIdle }
         let first = executor.seen.value
         // One of these overtakes it, and then it goes before the other one.
         let urgent = (0..<2).map { _ in Task.detached(priority: .high) { try await mutex.withLock { $0 += 1 } } }
