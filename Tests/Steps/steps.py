@@ -114,7 +114,7 @@ STEPS = (
          after=("C tests",)),
     Step("Swift built without RCU", ("scripts/test-libc swift-built",),
          "the library without its trait RCU: it compiles, and holds nothing of liburcu",
-         inputs=LIBRARY + ("scripts/test-libc",),
+         inputs=LIBRARY + ("scripts/test-libc", "scripts/test-swift"),
          after=("setup",)),
     Step("Swift tests without RCU", ("scripts/test-libc swift",),
          "the library without its trait RCU: the Swift tests that are different in this form, and nothing of liburcu",
