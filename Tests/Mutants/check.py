@@ -3,7 +3,8 @@
 
     check.py
 """
-import argparse, contextlib, io, os, subprocess, sys, tempfile
+import argparse, contextlib, io, os, subprocess, sys, tempfile, time
+from unittest import mock
 
 import lists, switched, switched_swift
 
@@ -48,7 +49,7 @@ GOOD = """\
 = a sum begins at one, and its last value counts twice
 @ small.c
 - int sum = 0;
-+     int sum = 1;
++     int sum = 10 - 9;
 @ small.c
 -     return sum;
 +     return sum + function(values[count - 1]);
@@ -103,12 +104,29 @@ SWIFT_MUTANTS = """\
 - }
 - }
 + }
+= d
+@ more.swift
+- f()
++ h()
+@ small.swift
+- h()
++ f()
+= e
+! alone
+@ small.swift
+- func f() {
++ func e() {
 """
+MORE_SWIFT = "f()\n"
 SWITCHED_SWIFT = """\
 func f() {
 if !swiftMutant(2) {
     if unsafe g(1, wait: (swiftMutant(1) ? (false) : (true))) {
+if swiftMutant(4) {
+f()
+} else {
         h()
+}
     }
 }
 }
@@ -122,6 +140,9 @@ BAD = {
     "= a\n": "it replaces nothing",
     "= a\n@ small.c\n- int sum = 0;\n= a\n@ small.c\n- return sum;\n": "another mutant has this name",
     "= a\n@ small.c\n- int sum = 0;\n@ small.c\n- int «sum» = 0;\n+ x\n": "overlap",
+    "= a\n@ small.c\n- #define LIMIT 10\n@ small.c\n- int sum = 0;\n@ small.c\n- int «sum» = 0;\n+ x\n": "overlap",
+    # Two names of one number.
+    "= name 3985819\n@ small.c\n- int sum = 0;\n= name 4420602\n@ small.c\n- return sum;\n": "of the same number",
 }
 
 failed = []
@@ -158,9 +179,22 @@ def check_switched(folder):
         said = subprocess.check_output([program], text=True, env=switched.environment(number))
         expect(f"printed by {name!r}", said, f"{printed} line {line} of src/small.c\n")
     before = os.path.getmtime(f"{tree}/small.c")
+    lists.put(f"{tree}/gone.c", "")
     switched.write_tree(tree, "src", together, folder)
     expect("the time of what has not changed", os.path.getmtime(f"{tree}/small.c"), before)
+    expect("whether what is no source any more stays", os.path.exists(f"{tree}/gone.c"), False)
     return mutants
+
+
+def check_alone(folder):
+    """What can't be switched."""
+    for text in ("! alone\n@ small.c\n- int sum = 0;\n",
+                 "@ small.h\n- return value + value;\n@ small.c\n- #define LIMIT 10\n"):
+        mutants, _ = load(folder, "= a\n" + text)
+        expect(f"whether {text!r} is switched", switched.is_switchable(mutants[0], folder), False)
+    for head, names in [("int f(void)", []), ("int f(int (*a)(int, int), char *b[2])", ["a", "b"]),
+                        ("int f(const char *text, ...)", None)]:
+        expect(f"parameters of {head}", switched.parameters(head), names)
 
 
 def check_blamed(folder):
@@ -175,14 +209,29 @@ def check_blamed(folder):
 
 def check_switched_swift(folder):
     """One inside another is switched; one that overlaps another otherwise has a build of its own."""
-    lists.put(os.path.join(folder, "src", "small.swift"), SWIFT)
+    for name, text in (("small", SWIFT), ("more", MORE_SWIFT)):
+        lists.put(os.path.join(folder, "src", f"{name}.swift"), text)
     mutants, wrong = load(folder, SWIFT_MUTANTS)
     for number, mutant in enumerate(mutants, 1):
         mutant.number = number
     expect("wrong Swift mutants", wrong, [])
     said = switched_swift.generate(SWIFT, switched_swift.nested("src/small.swift", mutants), 0, len(SWIFT))
     expect("the Swift source", said, SWITCHED_SWIFT)
-    expect("Swift mutants alone", [mutant.name for mutant in mutants if mutant.alone], ["c"])
+    expect("Swift mutants alone", [mutant.name for mutant in mutants if mutant.alone], ["c", "e"])
+    tree = os.path.join(folder, "swift")
+    lists.put(os.path.join(tree, "src", "gone.swift"), "")
+    os.symlink("small.swift", os.path.join(folder, "src", "link.swift"))
+    with mock.patch.object(switched_swift, "ROOT", folder):
+        switched_swift.write_tree(tree, ["src"], [mutant for mutant in mutants if not mutant.alone], "// more\n",
+                                  lambda path, text: b"edited " + text)
+    expect("the Swift files", sorted(os.listdir(os.path.join(tree, "src"))),
+           ["more.swift", "small.c", "small.h", "small.swift"])
+    for name, wanted in [("src/small.swift", SWITCHED_SWIFT), ("src/small.h", "edited " + HEADER),
+                         ("src/more.swift", "if swiftMutant(4) {\nh()\n} else {\nf()\n}\n"),
+                         (f"{switched_swift.SOURCES}/SwiftMutant.swift", switched_swift.SWITCH + "// more\n")]:
+        expect(name, lists.read(os.path.join(tree, name)), wanted)
+    expect("the source of one alone", switched_swift.switched("src/small.swift", SWIFT, mutants[4:]),
+           SWIFT.replace("f()", "e()"))
 
 
 def check_trying(mutants):
@@ -201,6 +250,42 @@ def check_trying(mutants):
             _, caught = lists.try_all(mutants, try_one, given, 2)
         expect("all caught", caught, survivor is None)
         expect("the last line", said.getvalue().splitlines()[-1], f"{line} mutants caught")
+    given, said = argparse.Namespace(seconds=0.02), io.StringIO()
+    with contextlib.redirect_stdout(said):
+        results, _ = lists.try_all(mutants, lambda mutant: (time.sleep(0.05), ("caught", ""))[1], given, 1)
+    expect("tried in time", list(results), [mutants[0].name])
+    expect("what is said of the others", "6 were left out" in said.getvalue(), True)
+
+
+def check_chosen(mutants):
+    """By turn all come, and where nothing has changed none."""
+    def chosen(*arguments, count=0, changed=()):
+        given = lists.options("").parse_intermixed_args(["folder", *arguments])
+        with mock.patch.multiple(lists, git=lambda *_: f"{count}\n", changed_since=lambda _: set(changed)):
+            return [mutant.name for mutant in lists.choose(given, mutants)]
+
+    names = [mutant.name for mutant in mutants]
+    expect("chosen without any choice", chosen(), names)
+    expect("chosen by turn", {name for count in range(4) for name in chosen("--turn", "2", count=count)}, set(names))
+    expect("chosen by a change", len(chosen("--changed", "HEAD", changed=["src/small.h", "other"])), 2)
+    for arguments in (["--changed", "HEAD"], ["--files"]):
+        expect(f"chosen by {arguments} where that is nothing", chosen(*arguments), [])
+
+
+def check_noted(folder, mutants):
+    """A name may have a colon."""
+    path, colon = os.path.join(folder, "caught.txt"), lists.Mutant("", "", "one: it ends")
+    lists.write_record(path, {"one: it ends": "client", "gone": "other"}, [*mutants, colon])
+    expect("noted", lists.read_record(path), {"one: it ends": "client"})
+    wrong = [one.partition(" has ")[2] for one in lists.unrecorded(path, mutants[:1])]
+    expect("wrong in a record", wrong, ["an unknown mutant: one: it ends", f"nobody for the mutant: {mutants[0].name}"])
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            lists.only_looks(lists.options("").parse_args(["folder"]), mutants, ["it is stale"])
+            said = ""
+        except SystemExit as ended:
+            said = ended.code
+    expect("said of a wrong list", "it is stale" in said, True)
 
 
 def main():
@@ -209,9 +294,12 @@ def main():
         lists.put(os.path.join(folder, "src", "small.h"), HEADER)
         check_refused(folder)
         mutants = check_switched(folder)
+        check_alone(folder)
         check_blamed(folder)
         check_switched_swift(folder)
         check_trying(mutants)
+        check_chosen(mutants)
+        check_noted(folder, mutants)
     print("\n".join(failed + [f"the engine of mutants: {len(failed)} faults"]))
     return bool(failed)
 

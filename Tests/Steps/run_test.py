@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Tests how steps are run: the order, what ends them, and what is said of them."""
-import contextlib, io, os, select, subprocess, sys, tempfile, time
+"""Tests how steps are run: the order, what ends them, what is said of them, and when they are noted as passed."""
+import contextlib, io, os, select, subprocess, sys, tempfile, threading, time
+from unittest import mock
 
-import process, run
+import process, record, run, selection
+from selection_test import repository
 from steps import Step
 
 faults = 0
@@ -28,13 +30,44 @@ def run_steps(steps, lanes=2):
 
 def test_results():
     results, passed, printed = run_steps([
-        Step("good", ("true", "echo a line"), ""), Step("bad", ("echo error: so; exit 3", "echo goes on"), ""),
-        Step("without", ("echo 'skipped: nothing here'", "echo and more"), "")])
-    expect("how steps end", results, {"good": "passed", "bad": "FAILED", "without": "skipped"})
+        Step("good", ("echo a line", "printf 'nothing is skipped: so'"), ""),
+        Step("bad", ("echo error: so >&2; exit 3", "echo goes on"), ""), Step("broken", None, ""),
+        Step("without", ("echo 'skipped: nothing here'", "echo and more"), ""),
+        Step("both", ("echo 'skipped: nothing here'", "false"), "")])
+    expect("how steps end", results, {"good": "passed", "bad": "FAILED", "broken": "FAILED", "without": "skipped",
+                                      "both": "FAILED"})
     expect("whether all have passed", passed, False)
-    for line in ("good | a line", "bad | goes on", "==> why bad failed", "it ended with status 3"):
+    expect("how often a line is printed", printed.count("good | a line"), 1)
+    for line in ("good | nothing is skipped: so", "bad | error: so", "bad | goes on", "==> why bad failed",
+                 "\n2:error: so", "it ended with status 3"):
         expect(f"whether {line!r} is printed", line in printed, True)
     expect("steps that pass", run_steps([Step("good", ("true",), "")])[1], True)
+
+
+class Closed(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError
+
+
+def test_unread():
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(Closed()):
+        one = run.Run([Step("good", ("echo a line",), "")], 1, lambda step: step.commands)
+        one.folder = folder
+        one.all()
+    expect("where nobody reads", [result for result, _ in one.results.values()], ["passed"])
+
+
+def test_last_line():
+    """It may come between the last look and the end."""
+    ended, shown, texts = threading.Event(), [], ["", "late\n"]
+
+    class Late:
+        def read(self):
+            ended.set()
+            return texts.pop(0) if texts else ""
+
+    process.follow(Late(), shown.append, ended)
+    expect("what comes late", shown, ["late"])
 
 
 def test_order():
@@ -49,10 +82,12 @@ def test_order():
 
 
 def test_limit():
-    before, process.LIMIT = process.LIMIT, 1
     began = time.monotonic()
-    results, _, printed = run_steps([Step("hangs", ("sleep 100 & tail -f /dev/null",), "")])
-    process.LIMIT = before
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(process, "LIMIT", 1):
+        own = os.path.join(folder, "own")
+        results, _, printed = run_steps([
+            Step("hangs", (f"bash -c 'setsid sleep 100 & echo $! >{own}; wait' & tail -f /dev/null",), "")])
+        expect("whether what has left its group is ended", ends(open(own).read().strip()), True)
     expect("a step that hangs", results, {"hangs": "FAILED"})
     expect("whether it is said", "it has not ended after 1 s" in printed, True)
     expect("whether stacks are asked for", "==> threads of process" in printed, True)
@@ -61,9 +96,11 @@ def test_limit():
 
 def test_interrupt():
     program = ("import run; from steps import Step; "
-               "run.Run([Step('long', ('echo $$; sleep 100',), '')], 1, lambda step: step.commands).all()")
+               "run.Run([Step('long', ('timeout 5 cat && { setsid sleep 100 & echo $!; wait; }',), '')], 1, "
+               "lambda step: step.commands).all()")
+    # A command gets no input, whatever the runner has.
     runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     number = next((line.split()[-1] for line in runner.stdout if line.startswith("long | ")), None)
     runner.terminate()
     runner.communicate()
@@ -78,8 +115,73 @@ def test_chosen_in_part():
 def test_left_running():
     with tempfile.TemporaryDirectory() as folder:
         own = os.path.join(folder, "own")
-        run_steps([Step("leaves", (f"sleep 100 & echo $! >{own}",), "")])
+        run_steps([Step("leaves", (f"trap '' TERM; sleep 100 & echo $! >{own}",), "")])
         expect("whether what a step leaves running is ended", ends(open(own).read().strip()), True)
+    gone, there = subprocess.Popen(["true"], start_new_session=True), subprocess.Popen(["sleep", "100"])
+    gone.wait()
+    process.end(gone, [there.pid])
+    expect("whether the rest is ended where the first is gone", ends(there.pid), True)
+    there.kill()
+    there.wait()
+
+
+STEPS = (Step("good", ("echo all",), "", fast=True), Step("other", ("echo all",), "", fast=("echo fast",)),
+         Step("slow", ("echo all",), ""), Step("bad", ("false",), ""))
+
+
+def main_with(arguments, steps):
+    """The status, the trees that are given to be noted, and what was printed."""
+    noted, printed, trees = [], io.StringIO(), iter(["before", "behind"])
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed), \
+            mock.patch.multiple(run, STEPS=steps, ROOT=folder), mock.patch.object(selection, "STEPS", steps), \
+            mock.patch.multiple(record, clean_tree=lambda: next(trees), write=lambda tree, *_: noted.append(tree)), \
+            mock.patch.object(sys, "argv", ["run.py", *arguments]):
+        try:
+            status = int(run.main())
+        except SystemExit as ended:
+            status = ended.code
+    return status, noted, printed.getvalue()
+
+
+def test_main():
+    for arguments, steps, wanted in [(["--all"], STEPS[:3], (0, ["before"])), (["--all"], STEPS, (1, [])),
+                                     (["--only", "good,sl"], STEPS, (0, [])), (["--only", "good,b"], STEPS, (1, [])),
+                                     (["--fast"], STEPS, (0, [])), (["--all", "--selected"], STEPS, (0, [])),
+                                     (["--only", "good,none"], STEPS, ("no step begins so: none", []))]:
+        expect(f"the status by {arguments}, and what is noted", main_with(arguments, steps)[:2], wanted)
+    _, _, printed = main_with(["--fast"], STEPS)
+    expect("what is fast", [line for line in ("good | all", "other | fast", "slow | all") if line in printed],
+           ["good | all", "other | fast"])
+    step, some = Step("", ("x {clients} {changed}",), ""), selection.Selection(tree="123", clients=["a", "b_*"])
+    expect("a command for some clients", run.filler(some)(step), ["x 'a' 'b_*' --changed 123"])
+    expect("a command for all", run.filler(selection.everything(""))(step), ["x  --changed HEAD~1"])
+
+
+def test_record():
+    with repository() as (folder, put, commit), mock.patch.multiple(record, STEPS=STEPS, PASSED=selection.PASSED):
+        put(a="one")
+        commit()
+        put(a="two")
+        commit()
+        tree, earlier = (selection.git("rev-parse", f"{name}^{{tree}}").strip() for name in ("HEAD", "HEAD~1"))
+        results = {step.name: ("passed", 7) for step in STEPS}
+
+        def writes(tree, results):
+            with contextlib.redirect_stdout(io.StringIO()):
+                return record.write(tree, results, 8), selection.passed().get("tree")
+
+        expect("a clean tree", record.clean_tree(), tree)
+        expect("noted where a step has not run", writes(tree, {"good": ("passed", 7)}), (False, None))
+        expect("noted where one was skipped", writes(tree, {**results, "slow": ("skipped", 0)}), (False, None))
+        expect("noted where a commit came meanwhile", writes(earlier, results), (False, None))
+        for file in ("a", "untracked"):
+            put(**{file: "three"})
+            expect(f"a tree where {file} has changed", record.clean_tree(), None)
+            expect("noted where it was so from the start", writes(None, results), (False, None))
+            expect("noted where it is so at the end", writes(tree, results), (False, None))
+            put(a="two")
+        os.remove(os.path.join(folder, "untracked"))
+        expect("noted where all have passed", writes(tree, results), (True, tree))
 
 
 def ends(number):
@@ -94,7 +196,8 @@ def ends(number):
 
 
 def main():
-    for test in (test_results, test_order, test_chosen_in_part, test_limit, test_interrupt, test_left_running):
+    for test in (test_results, test_unread, test_last_line, test_order, test_chosen_in_part, test_limit, test_interrupt,
+                 test_left_running, test_main, test_record):
         test()
     print(f"how steps are run: {faults} faults")
     return faults != 0

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Tests what a change selects.
 
-    selection_test.py              which functions a change of a source changes; and the table of steps: each pattern
-                                   stands for a file, and only the steps' own files select everything
+    selection_test.py              what has changed; which functions a change of a source changes, and which clients
+                                   and steps it selects; and the table of steps: each pattern stands for a file, and
+                                   only the steps' own files select everything
     selection_test.py --mutants    plants each mutant of the kernel as a change: the client that is known to notice it
                                    must be among those that are selected. Then plants a mutant in a file that a commit
                                    has changed, for each of 50 commits: what is selected must notice
 """
-import fnmatch, os, sys, zlib
+import contextlib, fnmatch, os, subprocess, sys, tempfile, zlib
+from unittest import mock
 
 import selection
 from selection import ROOT, git, matches, steps_of
@@ -17,6 +19,7 @@ from steps import READ_ALWAYS, STEPS
 for folder in ("Explorer", "Mutants"):
     sys.path.append(os.path.join(ROOT, "Tests", folder))
 import lists
+from build import UNEXPLORED
 
 # What everything depends on.
 EVERYTHING = ("Tests/Steps/*.py", "Tests/Steps/traits", "scripts/test", "scripts/setup", "scripts/find-clang",
@@ -130,12 +133,122 @@ def check_changes():
             yield f"from {before!r} to {now!r}: {found}, and should be {wanted}"
 
 
+A_C, A_H, B_C = ("Sources/CSyncKernel/" + name for name in ("src/a/a.c", "include/a.h", "src/b/b.c"))
+ENTERED = {(A_C, "f"): {"one"}, (A_C, "csk_g"): {"two"}, (B_C, "csk_g"): {"four"}, (A_H, "h"): {"three"}}
+BEFORE = "int y = 1;\n" + "".join(f"int {name}(void) {{ return 1; }}\n" for name in ("f", "csk_g", "h", "k"))
+# What changes of which files, and the clients that may notice; None: all.
+AFFECTED = [
+    ({A_C: "f"}, {"one"}), ({A_H: "h"}, {"three"}), ({A_C: "f", A_H: "h"}, {"one", "three"}), ({A_C: "none"}, set()),
+    # What is declared in several files, has no entry in its own, or stands outside of functions.
+    ({A_C: "csk_g"}, {"two", "four"}), ({A_C: "k"}, {"one", "two"}), ({A_H: "k"}, None), ({A_C: "y"}, {"one", "two"}),
+    ({A_H: "y"}, None), ({"Sources/CSyncKernel/src/a/new.c": "y"}, None), ({A_C: "f", A_H: "y"}, None),
+    ({f"Sources/CSyncKernel/src/a/{UNEXPLORED[0]}.c": "y"}, set()),
+    ({f"Sources/CSyncKernel/src/a/{UNEXPLORED[0]}.h": "y"}, None),
+    ({"Tests/Explorer/hooks.h": "y"}, None), ({"README.md": "y", A_C: "f"}, {"one"}),
+]
+
+
+def check_clients():
+    for changes, wanted in AFFECTED:
+        def now(path):
+            return BEFORE.replace(f"{changes[path]}(void) {{ return 1", f"{changes[path]}(void) {{ return 2").replace(
+                "y = 1", "y = 2" if changes[path] == "y" else "y = 1")
+
+        found, why = selection.clients_of(list(changes), lambda path: BEFORE, now, lambda: ENTERED)
+        if found != wanted or (found is None) != (why is not None):
+            yield f"clients that a change of {changes} affects: {found}, and should be {wanted}"
+
+    def does_not_build():
+        raise subprocess.CalledProcessError(1, "cc")
+
+    found, _ = selection.clients_of([A_C], lambda path: "", lambda path: BEFORE, does_not_build)
+    if found is not None:
+        yield f"clients, where the explorer does not build: {found}, and should be all"
+    names = set().union(*(selection.clients_in(path) for path in git("ls-files").split("\n")
+                          if selection.CLIENT_FILE.match(path)))
+    for client in set(lists.read_record("Tests/Explorer/mutants_caught.txt").values()):
+        if not matches(client, names):
+            yield f"client {client}: no pattern of a file of clients stands for it"
+
+
+def named(*parts):
+    """The steps that always run, and those whose names have one of the parts."""
+    return {step.name for step in STEPS if step.always or any(part in step.name for part in parts)}
+
+
+def check_selected():
+    """What some changes select, each made to the last commit's file."""
+    guide, source = "Sources/SwiftSync/SwiftSync.docc/CGuide.md", "Sources/CSyncKernel/src/lock/mutex.c"
+    unexplored = next(path for path in git("ls-files").split("\n") if path.endswith(f"/{UNEXPLORED[0]}.c"))
+    by_clients = named("schedules") - named()
+    for path, more, wanted, without in [
+            ("README.md", "A word.\n", named(), by_clients | named("samples") - named()),
+            ("README.md", "```swift\nf()\n```\n", named("samples"), by_clients),
+            ("README.md", "<!-- file:\na.swift -->\n", named("samples"), by_clients),
+            (guide, "A word.\n", named("samples"), by_clients),
+            (unexplored, "int more;\n", named("sanitizers", "mutants") - {"Swift mutants"}, by_clients),
+            (source, "int more;\n", named("sanitizers", "schedules", "models"), set()),
+            ("what/nobody.names", "", named(""), set())]:
+        chosen = selection.select([path], "HEAD", lambda path: (git("show", f"HEAD:{path}") or "") + more,
+                                  lambda: {(source, "f"): {"b", "a"}})
+        if not wanted <= set(chosen.reasons) or without & set(chosen.reasons):
+            yield f"a change of {path} by {more!r} selects {sorted(chosen.reasons)}"
+        if chosen.clients != (["a", "b"] if path == source else None):
+            yield f"a change of {path} selects the clients {chosen.clients}"
+
+
+@contextlib.contextmanager
+def repository():
+    """One of its own, at which the selection looks, as a folder; and what writes files there, and what commits all."""
+    def put(**texts):
+        for name, text in texts.items():
+            lists.put(os.path.join(folder, name), text)
+
+    def commit():
+        git("add", "--all")
+        git("-c", "user.name=a", "-c", "user.email=a", "commit", "--quiet", "--no-gpg-sign", "--message", "a")
+
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ), \
+            mock.patch.object(lists, "ROOT", folder), \
+            mock.patch.multiple(selection, ROOT=folder, PASSED=os.path.join(folder, ".git", "passed.txt")):
+        # In a hook these name the repository that it belongs to.
+        for name in [name for name in os.environ if name.startswith("GIT_")]:
+            del os.environ[name]
+        git("init", "--quiet")
+        yield folder, put, commit
+
+
+def check_changed():
+    """Which files have changed since a tree, and that one that is not known selects all."""
+    with repository() as (folder, put, commit):
+        put(**{".gitignore": "ignored\n", **{name: f"{name}\n" * 9 for name in ("same", "gone", "moved", "edited",
+                                                                               "staged", "committed")}})
+        commit()
+        tree = git("rev-parse", "HEAD^{tree}").strip()
+        for record, all_of_it in [("", True), (f"tree\t{'1' * 40}\n", True), (f"tree\t{tree}\n", False)]:
+            put(**{".git/passed.txt": record})
+            if (set(selection.selection_of_change().reasons) == named("")) != all_of_it:
+                yield f"whether the record {record!r} selects everything: {not all_of_it}"
+        put(committed="now")
+        commit()
+        put(edited="now", staged="now", untracked="now", ignored="now")
+        git("add", "staged")
+        git("mv", "moved", "to")
+        os.remove(os.path.join(folder, "gone"))
+        found, wanted = selection.changed_since(tree), "committed edited gone moved staged to untracked".split()
+        if found != wanted:
+            yield f"what has changed: {found}, and should be {wanted}"
+        if not {"committed", "edited", "staged", "to"} <= lists.changed_since(tree):
+            yield f"whose mutants have changed: {lists.changed_since(tree)}"
+
+
 def main():
     os.chdir(ROOT)
     if "--mutants" in sys.argv:
         wrong = list(check_mutants())
     else:
-        wrong = [*check_changes(), *check_patterns(git("ls-files").split("\n")[:-1])]
+        wrong = [*check_changed(), *check_changes(), *check_clients(), *check_selected(),
+                 *check_patterns(git("ls-files").split("\n")[:-1])]
     print("\n".join([*wrong, f"what a change selects: {len(wrong)} faults"]))
     return wrong != []
 
