@@ -176,7 +176,7 @@ def options(description):
     add("folder", nargs="?", help="to build in")
     add("names", nargs="*", help="a name, or a part of names; all mutants without any choice")
     add("--turn", type=int, metavar="N", help="the N whose turn it is: each commit tries others, until all had theirs")
-    add("--changed", metavar="REVISION", help="those of files that have changed since, uncommitted changes included")
+    add("--changed", metavar="REVISION", help="those of files that have changed since, untracked ones too")
     add("--files", nargs="*", metavar="FILE", help="those of these files, as paths of the repository")
     add("--some", type=int, metavar="N", help="N that are drawn")
     add("--seed", type=int, default=0, help="of what is drawn")
@@ -198,9 +198,11 @@ def named(mutants, name):
 
 
 def changed_since(revision):
-    """The files; none where this clone does not have the revision."""
+    """The files, untracked ones too; none where this clone does not have the revision."""
+    if not revision:
+        return set()
     try:
-        return set(git("diff", "--name-only", revision).split()) if revision else set()
+        return set((git("diff", "--name-only", revision) + git("ls-files", "--others", "--exclude-standard")).split())
     except subprocess.CalledProcessError:
         print(f"this clone lacks {revision}: whose mutants have changed is not known", flush=True)
         return set()

@@ -49,11 +49,12 @@ def end(process, running=()):
             pass
 
 
-RUNNING = set()
+RUNNING, BEGINS = set(), threading.Lock()
 
 
 def end_all():
-    """What runs now, and all that it has started."""
+    """What runs now, and all that it has started. Nothing begins any more: whoever would, waits."""
+    BEGINS.acquire()
     for process in list(RUNNING):
         end(process, descendants(process.pid))
 
@@ -61,10 +62,11 @@ def end_all():
 def run_within_limit(command, log, show, folder):
     """Whether it has passed. What it prints goes into the log, a file, and from there to `show`, line by line: where
     whoever reads is slow, `swift test` loses lines that it writes into a pipe."""
-    began, at = time.monotonic(), log.tell()
-    process = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                               cwd=folder, start_new_session=True)
-    RUNNING.add(process)
+    began, at, hangs = time.monotonic(), log.tell(), False
+    with BEGINS:
+        process = subprocess.Popen(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=subprocess.STDOUT, cwd=folder, start_new_session=True)
+        RUNNING.add(process)
     ended = threading.Event()
     with open(log.name, errors="replace") as reader:
         reader.seek(at)
@@ -73,6 +75,7 @@ def run_within_limit(command, log, show, folder):
         try:
             process.wait(timeout=LIMIT - (time.monotonic() - began))
         except subprocess.TimeoutExpired:
+            hangs = True
             end_hanging(process, log)
             process.wait()
         finally:
@@ -84,7 +87,8 @@ def run_within_limit(command, log, show, folder):
     if process.returncode != 0:
         log.write(f"it ended with status {process.returncode}\n")
     log.seek(0, os.SEEK_END)
-    return process.returncode == 0
+    # It may still have ended by itself while its stacks were looked at.
+    return process.returncode == 0 and not hangs
 
 
 def follow(reader, show, ended):

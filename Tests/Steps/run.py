@@ -57,7 +57,7 @@ class Run:
             print(text, flush=True)
 
     def all(self):
-        """An interrupt or SIGTERM ends what runs."""
+        """An interrupt or SIGTERM ends what runs, and nothing begins behind it."""
         workers = [threading.Thread(target=self.work, daemon=True) for _ in range(self.lanes)]
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
@@ -66,8 +66,9 @@ class Run:
             for worker in workers:
                 while worker.is_alive():
                     worker.join(0.5)
-        finally:
+        except BaseException:
             end_all()
+            raise
 
     def work(self):
         while True:

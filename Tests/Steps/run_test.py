@@ -88,6 +88,8 @@ def test_limit():
         results, _, printed = run_steps([
             Step("hangs", (f"bash -c 'setsid sleep 100 & echo $! >{own}; wait' & tail -f /dev/null",), "")])
         expect("whether what has left its group is ended", ends(open(own).read().strip()), True)
+        with mock.patch.object(process, "end_hanging", lambda process, log: None):
+            expect("what ends after the limit", run_steps([Step("slow", ("sleep 1.3",), "")])[0], {"slow": "FAILED"})
     expect("a step that hangs", results, {"hangs": "FAILED"})
     expect("whether it is said", "it has not ended after 1 s" in printed, True)
     expect("whether stacks are asked for", "==> threads of process" in printed, True)
@@ -95,16 +97,22 @@ def test_limit():
 
 
 def test_interrupt():
-    program = ("import run; from steps import Step; "
-               "run.Run([Step('long', ('timeout 5 cat && { setsid sleep 100 & echo $!; wait; }',), '')], 1, "
-               "lambda step: step.commands).all()")
+    program = """import run, time
+from steps import Step
+try:
+    commands = "timeout 5 cat && { setsid sleep 100 & echo $!; wait; }", "echo begins"
+    run.Run([Step("long", commands, ""), Step("next", commands[1:], "")], 1, lambda step: step.commands).all()
+except KeyboardInterrupt:
+    time.sleep(0.5)
+"""
     # A command gets no input, whatever the runner has.
     runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     number = next((line.split()[-1] for line in runner.stdout if line.startswith("long | ")), None)
     runner.terminate()
-    runner.communicate()
-    expect("whether an interrupt ends what runs", number is not None and ends(number), True)
+    printed, _ = runner.communicate()
+    expect("whether an interrupt ends what runs", (number or "").isdigit() and ends(number), True)
+    expect("whether something begins behind an interrupt", "begins" in printed, False)
 
 
 def test_chosen_in_part():

@@ -238,7 +238,7 @@ def check_changed():
         found, wanted = selection.changed_since(tree), "committed edited gone moved staged to untracked".split()
         if found != wanted:
             yield f"what has changed: {found}, and should be {wanted}"
-        if not {"committed", "edited", "staged", "to"} <= lists.changed_since(tree):
+        if not {"committed", "edited", "staged", "to", "untracked"} <= lists.changed_since(tree):
             yield f"whose mutants have changed: {lists.changed_since(tree)}"
 
 
