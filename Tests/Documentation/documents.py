@@ -286,7 +286,7 @@ def check_drawings():
 
 # Texts whose lines a program writes, one for each record.
 RECORDS = {ROOT / "Tests/SwiftMutants/caught.txt", ROOT / "Tests/Explorer/mutants_caught.txt"}
-WRITTEN = {".md", ".py", ".sh", ".yml", ".toml", ".txt", ".cmake", ".in", ".pml", ".dot", ".mutants", ".3"}
+WRITTEN = {".md", ".py", ".sh", ".yml", ".toml", ".txt", ".cmake", ".in", ".pml", ".dot", ".mutants", ".7"}
 
 
 def is_checked(path):

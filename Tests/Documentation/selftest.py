@@ -1,7 +1,7 @@
 """Plants a fault of each kind that documents.py and manual.py promise to find, and fails if one is not reported.
 
 scripts/test runs it from the root of the repository. The faults of documents stand in a copy of the repository, most of
-them in a document of their own; those of manual pages in pages and a header of their own.
+them in a document of their own; those of headers in headers of their own.
 """
 
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import check
 import manual
+from headers import read_headers
 
 LONG = "words " * 21
 # A line or some of docs/planted.md, and what must be said of the first; None where nothing may be said.
@@ -57,7 +58,7 @@ REPLACED = [
     ("docs/design/gate.dot", None, "\n", "docs/design/gate.dot:1: error: gate.svg was not made from it"),
     ("docs/planted.dot", None, "graph {}\n", "docs/planted.dot:1: error: planted.svg was not made from it"),
     *((name, None, LONG, f"{name}:LINE: error: 126 columns") for name in (
-        "scripts/test", "scripts/planted.py", "Tests/Model/mutex.pml", "Sources/CSyncKernel/man/csk_gate.3",
+        "scripts/test", "scripts/planted.py", "Tests/Model/mutex.pml", "Sources/CSyncKernel/man/csk_probes.7",
         ".github/workflows/ci.yml", "Sources/CSyncKernel/CMakeLists.txt")),
 ]
 
@@ -101,105 +102,78 @@ def unnoticed(wanted, said):
     yield from (f"this is said: {line}" for line in said if not any(words in line for words in wanted))
 
 
-# ---- Manual pages -------------------------------------------------------------------------------------------------
+# ---- Headers and their manual pages ---------------------------------------------------------------------------------
 
-HEADER = """/* EBUSY: it is not on the page. */
+HEADER = """/* planted.h: planted. It names csk_no_such_function, csk_planted_..., csk_nothing_... and ENOSUCHERROR.
+ *
+ *     csk_shown_as_it_is() gives ESHOWN
+ */
 typedef struct csk_planted { int field; } csk_planted_t;
-typedef int (*csk_unnamed_t)(void);
-enum { CSK_UNNAMED = 1 };
-#define CSK_UNNAMED_EITHER 2
-CSK_API int csk_planted_same(csk_planted_t *it, int value);
-CSK_API int csk_planted_other(int value);
-CSK_API int csk_planted_absent(void);
-CSK_API extern int csk_planted_variable;
+
+CSK_API int csk_planted_bare(void);
+
+/* Returns 0. */
+CSK_API int csk_planted_said(csk_planted_t *planted);
+/* Plants something. */
+CSK_API int csk_planted_silent(csk_planted_t *planted);
+/* Does the same. */
 static inline int csk_planted_inline(void) {
     return 0;
 }
+/* For the inline functions only: where that ends. */
+CSK_API int csk_planted_slow(void);
+struct csk_planted_around {
+CSK_API int csk_planted_inside(void);
+};
 """
-PAGE = """.Dd January 1, 2026
-.Dt CSK_PLANTED 3
-.Os
-.Sh NAME
-.Nm csk_planted_same ,
-.Nm csk_planted ,
-.Nm csk_planted_stray
-.Nd planted
-.Sh SYNOPSIS
-.Ft int
-.Fn csk_planted_same "csk_planted_t *it" "int value"
-.Ft int
-.Fn csk_planted_other "long value"
-.Ft int
-.Fn csk_planted_other "long value"
-.Ft int
-.Fn csk_planted_extra "int value"
-.Vt long csk_planted_variable ;
-.Ss For the inline functions
-.Ft int
-.Fn csk_planted_inline void
-.Sh DESCRIPTION
-.Fn csk_no_such_function
-.Sh ERRORS
-.Bl -tag -width Er
-.It
-.Er ENOSUCHERROR
-.El
-.Sh SEE ALSO
-.Xr csk_no_such_page 3
-"""
-OF_PAGE = [
-    "unplanted has a header or a page and lacks the other", "unheaded has a header or a page and lacks the other",
-    "the sections are ['NAME', 'SYNOPSIS', 'DESCRIPTION', 'ERRORS', 'SEE ALSO']",
-    "the SYNOPSIS does not include the header", "csk_planted_extra is not in the header",
-    "csk_planted_absent is missing in the SYNOPSIS",
-    "csk_planted_other is\n    int csk_planted_other ( int value )\nin the header and not\n",
-    "csk_planted_variable is\n    int csk_planted_variable\nin the header and not\n",
-    "csk_planted_other stands twice in the SYNOPSIS",
-    *(f"{name} is in one of NAME and SYNOPSIS and not in the other" for name in (
-        "csk_planted_stray", "csk_planted_other", "csk_planted_extra", "csk_planted_variable")),
-    "the names are ['csk_planted_same', 'csk_planted', 'csk_planted_stray']",
-    "the type csk_unnamed_t of the header is not on the page",
-    "the constant CSK_UNNAMED of the header is not on the page",
-    "the constant CSK_UNNAMED_EITHER of the header is not on the page",
-    "the error EBUSY of the header is not on the page", "there is no csk_no_such_function",
-    *(f"there is no {name}" for name in ("csk_planted_stray", "csk_planted_extra", "csk_no_such_page")),
-    "there is no error ENOSUCHERROR", "there is no page csk_no_such_page", "empty head in list item",
+OF_HEADER = [
+    "planted.h:7: nothing is said of csk_planted_bare", "planted.h:12: what csk_planted_silent returns is not said",
+    "planted.h: nothing is said of signal handler", "planted.h: nothing is said of fork",
+    "planted.h: 6 functions and variables are there, 5 were understood",
+    "planted.h:1: there is no csk_no_such_function", "planted.h:1: there is no csk_nothing_",
+    "planted.h:1: there is no error ENOSUCHERROR", "planted.h: there must be one example",
 ]
+# What a page says, and what mandoc must say of it.
+PAGE = (".TH CSK_PLANTED 3\n.SH NAME\ncsk_planted \\- planted\n.SH DESCRIPTION\n.PP\nwords\n",
+        "skipping paragraph macro")
 INCLUDE = "#include <stdio.h>\n"
 PROGRAMS = {
-    "warns": ("int main(void) {\n    int unused;\n    return 0;\n}", "csk_warns.3:4:9: error: unused variable"),
-    "fails": ("int main(void) {\n    return 1;\n}", "csk_fails.3:3: the example: status 1"),
-    "speaks": (INCLUDE + 'int main(void) {\n    fputs("oh", stderr);\n}', "csk_speaks.3:3: the example: status 0\noh"),
-    "hangs": ("int main(void) {\n    for (;;) {}\n}", "csk_hangs.3:3: the example: did not end within"),
-    "escapes": ("int main(void) {\n    /* \\n */\n}", "csk_escapes.3:4: only \\e and \\& at the beginning"),
-    "passes": (INCLUDE + 'int main(void) {\n    puts("\\ea");\n}', None),
+    "warns": ("int main(void) {\n    int unused;\n    return 0;\n}", "warns.h:5:9: error: unused variable"),
+    "fails": ("int main(void) {\n    return 1;\n}", "fails.h:4: the example: status 1"),
+    "speaks": (INCLUDE + 'int main(void) {\n    fputs("oh", stderr);\n}', "speaks.h:4: the example: status 0\noh"),
+    "hangs": ("int main(void) {\n    for (;;) {}\n}", "hangs.h:4: the example: did not end within"),
+    "passes": (INCLUDE + 'int main(void) {\n    puts("\\\\a");\n}', None),
 }
 
 
-def unnoticed_pages():
+def unnoticed_headers():
     said, seconds = [], check.SECONDS
     manual.fail = said.append
     with tempfile.TemporaryDirectory() as name:
-        folder = manual.PAGES = manual.HEADERS = Path(name)
+        folder = Path(name)
         manual.BUILD = folder / "build"
-        for file, text in (("csk_planted.3", PAGE), ("csk_unheaded.3", ""), ("planted.h", HEADER), ("unplanted.h", "")):
-            (folder / file).write_text(text)
-        pages = [manual.Page(path) for path in sorted(folder.glob("*.3"))]
-        manual.compare_all(pages, {path.stem: manual.Header(path) for path in folder.glob("*.h")})
-        manual.lint(pages[:1])
+        (folder / "planted.h").write_text(HEADER)
+        header = read_headers(folder)["planted"]
+        manual.check_comments(header)
+        manual.check_count(header)
+        manual.check_names(header, manual.names_of({"planted": header}))
+        manual.check_example(header)
+        (folder / "csk_planted.3").write_text(PAGE[0])
+        manual.lint([folder / "csk_planted.3"])
         for name, (program, _) in PROGRAMS.items():
-            path = folder / f"csk_{name}.3"
-            path.write_text(f".Sh EXAMPLES\n.Bd -literal\n{program}\n.Ed\n")
+            lines = "\n".join(f" *     {line}" for line in program.split("\n"))
+            (folder / f"{name}.h").write_text(f"/* {name}.h: an example.\n *\n * Example: it {name}.\n{lines}\n */\n")
             check.SECONDS = 0.5 if name == "hangs" else seconds
-            manual.check_example(manual.Page(path))
-    yield from unnoticed(OF_PAGE + [words for _, words in PROGRAMS.values() if words], said)
+            manual.check_example(read_headers(folder)[name])
+        check.SECONDS = seconds
+    yield from unnoticed(OF_HEADER + [PAGE[1]] + [words for _, words in PROGRAMS.values() if words], said)
 
 
 def main():
-    faults = [*unnoticed_documents(), *unnoticed_pages()]
+    faults = [*unnoticed_documents(), *unnoticed_headers()]
     for fault in faults:
         print(f"Tests/Documentation/selftest.py: error: {fault}")
-    count = len(LINES) + len(REPLACED) + len(OF_PAGE) + len(PROGRAMS)
+    count = len(LINES) + len(REPLACED) + len(OF_HEADER) + 1 + len(PROGRAMS)
     print(f"{count} texts planted for documents.py and manual.py, {len(faults)} of them misjudged")
     return 1 if faults else 0
 

@@ -133,7 +133,8 @@ STEPS = (
          after=("costs",)),
     Step("samples", ("scripts/test-docs",),
          "every sample of the documentation compiled and run, those of three guides once more as a program's "
-         "main.swift; the manual pages; the links of guides and doc comments, by docc",
+         "main.swift; the examples of the C headers, and their manual pages; the links of guides and doc comments, by "
+         "docc",
          inputs=LIBRARY + ("README.md", "CONTRIBUTING.md", "Sources/CSyncKernel/man/*", "Tests/Documentation/*",
                  "scripts/test-docs", "scripts/draw-docs", "docs/*",
                  "Sources/SwiftSync/SwiftSync.docc/*") + ("Sources/CSyncKernel/CMakeLists.txt",

@@ -2,8 +2,9 @@
  *
  * A list of those who wait, by arrival, beside the heap that orders them. Once so many later arrivals as the limit says
  * have gone before one of them, that one is the next. The count is exact, and costs O(1) for each that comes or goes.
- * Nothing allocates, and nothing blocks. The list is not synchronized: the lock of its owner protects it. Zero-filled
- * memory is an empty list, of CSK_BYPASS_UNNAMED.
+ * Nothing allocates, and nothing blocks. The list is not synchronized: the lock of its owner protects it. So a signal
+ * handler, or a child of fork, may use it if nobody else was changing it. Zero-filled memory is an empty list, of
+ * CSK_BYPASS_UNNAMED.
  *
  * How it counts. Only the oldest one's count is kept (`oldest_passed`). `passed` of any is the difference between its
  * count and that of the next newer one. So if X goes, one is added for all that are older, by adding to X's older
@@ -11,7 +12,23 @@
  *
  * Some may be under no limit. They stand in the list only while somebody older is under one, who has to be told of
  * them. So the oldest is always under the limit, but for a moment after a long row of others: each step takes
- * CSK_ARRIVALS_STEPS of these out at most. */
+ * CSK_ARRIVALS_STEPS of these out at most.
+ *
+ * Example: one that is overtaken twice at most.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void) {
+ *         csk_arrivals_t arrivals = { .limit = 2 };
+ *         csk_arrival_t first;
+ *         csk_arrivals_add(&arrivals, &first, false);
+ *         for (int i = 0; i < 2; i++) csk_arrivals_pass(&arrivals);
+ *         bool is_next = csk_arrivals_overdue(&arrivals) == &first;
+ *         printf("%s\n", is_next ? "it goes next" : "it waits");
+ *         return is_next ? 0 : 1;
+ *     }
+ */
 #ifndef CSK_ARRIVALS_H
 #define CSK_ARRIVALS_H
 
@@ -19,6 +36,7 @@
 
 CSK_BEGIN_DECLS
 
+/* A part of whatever waits. It needs no initialization, and stays at its address while it is in the list. */
 typedef struct csk_arrival {
     struct csk_arrival *older, *newer; /* a ring; NULL outside of the list */
     uint32_t passed;
@@ -40,7 +58,7 @@ typedef struct csk_arrivals {
     uint32_t limit; /* for all; or CSK_BYPASS_NEVER; or 0 */
 } csk_arrivals_t;
 
-/* These two where somebody is, or may be, under the limit. */
+/* For the inline functions only: where somebody is, or may be, under the limit. */
 CSK_API void csk_arrivals_add_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool unnamed);
 CSK_API void csk_arrivals_remove_slow(csk_arrivals_t *arrivals, csk_arrival_t *arrival, bool served);
 

@@ -1,13 +1,6 @@
 /* await.h: waiting at a gate until what it protects is in a state that one waits for. There is nothing to signal:
  * whoever leaves the gate looks who can go on.
  *
- *     static csk_gate_t gate;
- *     static bool is_filled(void *count) { return *(int *)count > 0; }
- *
- *     csk_gate_lock_when(&gate, is_filled, &count, 0, CSK_NEVER);   csk_gate_lock(&gate, 0);
- *     count--;                                                      count++;
- *     csk_gate_unlock(&gate);                                       csk_gate_unlock(&gate);
- *
  * A predicate says whether its thread can go on. While a thread waits for one, each thread that leaves the gate asks
  * the predicates of those that wait, by priority and then by arrival, while it holds the gate still. The first that is
  * true sends its thread into the gate's queue, at its priority and with its time of arrival, and those behind it are
@@ -46,7 +39,38 @@
  * thread that holds it gets EDEADLK of csk_gate_lock_when. A csk_mutex has no predicates, since its unlock looks at one
  * word only: use a csk_cond there. These calls are no points of cancellation.
  *
- * fork. Nobody of the parent waits in the child.
+ * No function here may be called from a signal handler.
+ *
+ * fork. Nobody of the parent waits in the child, and no function is called there for those that did.
+ *
+ * Example: one thread waits until another has put something in.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *
+ *     static csk_gate_t gate;
+ *     static int count;
+ *
+ *     static bool is_filled(void *unused) {
+ *         (void)unused;
+ *         return count > 0;
+ *     }
+ *
+ *     int take(void) {
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         int status = csk_gate_lock_when(&gate, is_filled, NULL, 0, deadline);
+ *         if (status != 0) return status;
+ *         count--;
+ *         return csk_gate_unlock(&gate);
+ *     }
+ *
+ *     int put(void) {
+ *         int status = csk_gate_lock(&gate, 0);
+ *         if (status != 0) return status;
+ *         count++;
+ *         return csk_gate_unlock(&gate);
+ *     }
+ *
+ *     int main(void) { return put() == 0 && take() == 0 ? 0 : 1; }
  *
  * Sources: Hoare, "Monitors: an operating system structuring concept" (1974), for conditions that the lock itself looks
  * after; the conditional critical sections of absl::Mutex. */
@@ -102,6 +126,7 @@ typedef struct csk_gate_condition csk_gate_condition_t;
  * caller's again. */
 typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, void *context, int status);
 
+/* The fields belong to the library. */
 struct csk_gate_conditions {
     csk_gate_waiter_t *oldest;
     csk_gate_condition_t *first;

@@ -4,6 +4,9 @@
  * other global variable, but that the allocator sets errno where it has no memory. A deadline is an absolute
  * CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
  *
+ * Where its header does not say otherwise, a function may be called from any thread at any time. But what makes or ends
+ * an object needs it for itself.
+ *
  * pthread_cancel. No function of the library is a cancellation point. A thread that is cancelled while it waits in one
  * waits on, returns as if it had not been cancelled, and ends at its next cancellation point. Observers, reporters, and
  * the functions that run while their thread stands in a queue are called with cancellation disabled. Other functions
@@ -11,7 +14,26 @@
  * part of stays unfinished, unless the header of its module says otherwise. If that is a thread of the library's, which
  * runs timers, reclaims, watches or serves views, another one takes its place, and that is reported
  * (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h). It is ILLEGAL to call the library with the
- * asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS). */
+ * asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS).
+ *
+ * fork. A child may call what this header declares.
+ *
+ * Example: a wait of 2 ms at most, and what became of it.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void) {
+ *         static csk_gate_t gate = CSK_GATE_INITIALIZER;
+ *         int64_t deadline = csk_deadline_after(2000000);
+ *         csk_rank_t rank = csk_rank(10, CSK_PLACE_FRONT);
+ *         int status = csk_gate_lock_ranked(&gate, rank, deadline);
+ *         printf("%s with version %s\n", csk_status_text(status), csk_version());
+ *         if (status != 0) return 1;
+ *         csk_gate_unlock(&gate);
+ *         return csk_now() > csk_deadline_after(1000000000);
+ *     }
+ */
 #ifndef CSK_BASE_H
 #define CSK_BASE_H
 
@@ -49,7 +71,8 @@
 #error "CSyncKernel needs the __atomic builtins and attributes of GCC or Clang"
 #endif
 
-/* The thread pointer. GCC before 11 has no builtin function for it on x86-64, nor has Clang before 14. */
+/* For the inline functions: the thread pointer. GCC before 11 has no builtin function for it on x86-64, nor has Clang
+ * before 14. */
 #if defined(__has_builtin)
 #define CSK_HAS_BUILTIN(name) __has_builtin(name)
 #else
@@ -126,7 +149,10 @@ enum {
 /* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place. */
 typedef int64_t csk_rank_t;
 
+/* Makes a rank. The priority is any number. It orders waiters, and changes nothing in how the system schedules
+ * threads. */
 static inline csk_rank_t csk_rank(int32_t priority, int place) { return (csk_rank_t)priority * 4 + place; }
+/* Returns true for a rank of CSK_PLACE_UNNAMED. */
 static inline bool csk_rank_is_unnamed(csk_rank_t rank) { return (rank & 3) == CSK_PLACE_UNNAMED; }
 /* The rank by which it is ordered: that of BACK for UNNAMED. */
 static inline csk_rank_t csk_rank_in_order(csk_rank_t rank) {

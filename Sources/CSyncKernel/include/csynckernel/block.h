@@ -14,8 +14,36 @@
  * These functions never block, but the allocator may. They may not be called from a signal handler. They may be used in
  * a child of fork.
  *
- *     item_t *item = csk_block_take();        (on one thread)
- *     csk_block_give(item);                   (on another) */
+ * Example: an item that is made on the calling thread and freed on a worker of the pool.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     typedef struct {
+ *         csk_work_t work;
+ *         int number;
+ *     } job_t;
+ *
+ *     _Static_assert(sizeof(job_t) <= CSK_BLOCK_SIZE, "fits into a block");
+ *
+ *     static csk_workqueue_t queue;
+ *
+ *     static void run(csk_work_t *work, int status) {
+ *         job_t *job = (job_t *)work;
+ *         if (status == 0) printf("%d\n", job->number);
+ *         csk_block_give(job);
+ *     }
+ *
+ *     int main(void) {
+ *         for (int number = 1; number <= 3; number++) {
+ *             job_t *job = csk_block_take();
+ *             if (job == NULL) return 1;
+ *             job->number = number;
+ *             if (csk_workqueue_enqueue(&queue, &job->work, run) != 0) return 1;
+ *         }
+ *         return csk_workqueue_drain(&queue, CSK_NEVER);
+ *     }
+ */
 #ifndef CSK_BLOCK_H
 #define CSK_BLOCK_H
 

@@ -6,14 +6,6 @@
  * priority. So a broadcast wakes one thread, and each of the others when it is its turn. What was waited for may have
  * changed again by then, and a signal may come for other reasons: look again, in a loop.
  *
- *     static csk_gate_t gate;
- *     static csk_cond_t is_filled = CSK_COND_INITIALIZER(&gate);
- *
- *     csk_gate_lock(&gate, 0);                              csk_gate_lock(&gate, 0);
- *     while (count == 0) csk_cond_wait(&is_filled, 0);      count++;
- *     count--;                                              csk_cond_signal(&is_filled);
- *     csk_gate_unlock(&gate);                               csk_gate_unlock(&gate);
- *
  * A mutex or a recursive gate is left at all its levels, and taken again at as many. CSK_COND_INITIALIZER(&mutex.gate)
  * makes a condition variable of a mutex.
  *
@@ -35,6 +27,36 @@
  * function here may be called from a signal handler.
  *
  * fork. Nobody of the parent waits in the child.
+ *
+ * Example: a consumer waits until there is something, and a producer says so.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <pthread.h>
+ *     #include <stdio.h>
+ *
+ *     static csk_gate_t gate;
+ *     static csk_cond_t is_filled = CSK_COND_INITIALIZER(&gate);
+ *     static int count;
+ *
+ *     static void *produce(void *unused) {
+ *         (void)unused;
+ *         if (csk_gate_lock(&gate, 0) != 0) return NULL;
+ *         count++;
+ *         csk_cond_signal(&is_filled);
+ *         csk_gate_unlock(&gate);
+ *         return NULL;
+ *     }
+ *
+ *     int main(void) {
+ *         pthread_t producer;
+ *         if (pthread_create(&producer, NULL, produce, NULL) != 0) return 1;
+ *         if (csk_gate_lock(&gate, 0) != 0) return 1;
+ *         while (count == 0) csk_cond_wait(&is_filled, 0);
+ *         printf("%d\n", count);
+ *         csk_gate_unlock(&gate);
+ *         pthread_join(producer, NULL);
+ *         return csk_cond_destroy(&is_filled) != 0;
+ *     }
  *
  * Sources: Hoare, "Monitors: an operating system structuring concept" (1974); Lampson and Redell, "Experience with
  * processes and monitors in Mesa" (1980). */
@@ -86,7 +108,8 @@ static inline int csk_cond_timedwait(csk_cond_t *cond, int32_t priority, int64_t
  * consumer, signals behind the unlocking made it some 60 times as slow. Never blocks. O(log n) amortized. Always
  * returns 0. */
 CSK_API int csk_cond_signal(csk_cond_t *cond);
-/* Lets all that wait go on, in their order, also among those at the front. O(n log n). Always returns 0. */
+/* Lets all that wait go on, in their order, also among those at the front. Never blocks. O(n log n). Always returns
+ * 0. */
 CSK_API int csk_cond_broadcast(csk_cond_t *cond);
 
 /* How many threads wait for a signal. It is meant for tests and statistics. */

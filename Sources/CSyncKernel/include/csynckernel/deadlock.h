@@ -38,7 +38,42 @@
  * at the records of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of
  * a second while callbacks wait. Waits of threads that began before the watch are seen too, without their stacks.
  *
- * No function here may be called from a signal handler. A child of fork has no watch until it begins one. */
+ * No function here may be called from a signal handler. Reporters may call all. A child of fork has no watch until it
+ * begins one.
+ *
+ * Example: two threads take two gates in opposite orders.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <pthread.h>
+ *     #include <sched.h>
+ *
+ *     static csk_gate_t gates[2];
+ *     static uint32_t inside;
+ *
+ *     static void ignore(const csk_event_t *event) {
+ *         (void)event;
+ *     }
+ *
+ *     static void *take_both(void *first) {
+ *         csk_gate_t *other = first == &gates[0] ? &gates[1] : &gates[0];
+ *         if (csk_gate_lock(first, 0) != 0) return NULL;
+ *         __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+ *         while (__atomic_load_n(&inside, __ATOMIC_SEQ_CST) < 2) sched_yield();
+ *         return csk_gate_lock(other, 0) == 0 ? other : NULL;
+ *     }
+ *
+ *     int main(void) {
+ *         pthread_t threads[2];
+ *         csk_deadlock_party_t parties[2];
+ *         csk_set_reporter(ignore);
+ *         if (csk_deadlock_watch(50000000) != 0) return 1;
+ *         for (int i = 0; i < 2; i++)
+ *             if (pthread_create(&threads[i], NULL, take_both, &gates[i]) != 0)
+ *                 return 1;
+ *         while (csk_deadlock_count() == 0) sched_yield();
+ *         return csk_deadlock_parties(0, parties, 2) == 2 ? 0 : 1;
+ *     }
+ */
 #ifndef CSK_DEADLOCK_H
 #define CSK_DEADLOCK_H
 
@@ -54,6 +89,7 @@ enum { CSK_DEADLOCK_PARTIES = 32, CSK_DEADLOCK_FRAMES = 32, CSK_DEADLOCKS_KEPT =
 CSK_API CSK_MUST_USE int csk_deadlock_watch(int64_t after_ns);
 /* Ends that. What was reported stays. A look that has begun is ended. */
 CSK_API void csk_deadlock_end_watching(void);
+/* Returns true while this process watches. Never blocks. */
 CSK_API bool csk_deadlock_is_watching(void);
 
 /* One that waits, for the next party. */

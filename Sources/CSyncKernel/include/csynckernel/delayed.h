@@ -4,8 +4,37 @@
  * child all that the parent started is stopped, whatever was happening to it, and may be started there. A function that
  * forks may return in the child, and is not called again there.
  *
- *     csk_delayed_start(&cleanup, &queue, csk_deadline_after(1000000000), 0, expire_keys);
- *     (expire_keys(&cleanup.work, 0) is called a second later) */
+ * Example: keys that expire after 5 ms.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static csk_gate_t done = CSK_GATE_INITIALIZER;
+ *
+ *     static void expire_keys(csk_work_t *work, int status) {
+ *         (void)work;
+ *         if (status == 0) printf("5 ms have passed\n");
+ *         csk_gate_unlock(&done);
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_workqueue_t queue;
+ *         static csk_delayed_t cleanup;
+ *
+ *         // Held until the function runs.
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         csk_gate_disown(&done);
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         if (csk_delayed_start(&cleanup, &queue, deadline, 0, expire_keys) != 0)
+ *             return 1;
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         csk_gate_unlock(&done);
+ *         return csk_now() < deadline ||
+ *                csk_delayed_cancel(&cleanup) != ENOENT ||
+ *                csk_workqueue_drain(&queue, CSK_NEVER) != 0 ||
+ *                csk_workqueue_destroy(&queue) != 0;
+ *     }
+ */
 #ifndef CSK_DELAYED_H
 #define CSK_DELAYED_H
 
@@ -13,6 +42,7 @@
 
 CSK_BEGIN_DECLS
 
+/* The caller owns the memory. `work` is what the function is called with; the other fields belong to the library. */
 typedef struct csk_delayed {
     csk_work_t work;
     csk_arrival_t arrival; /* behind the work, as in a csk_counted_work_t */

@@ -50,8 +50,41 @@
  * thread of the child may unlock it. A closed gate stays closed. It is ILLEGAL to fork in a waiter's function, unless
  * the child only calls exec or _exit.
  *
+ * Example: a thread and a callback take turns.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
  *     static csk_gate_t gate = CSK_GATE_INITIALIZER;
- *     if (csk_gate_timedlock(&gate, 10, csk_deadline_after(5000000)) == 0) { ...; csk_gate_unlock(&gate); }
+ *     static long balance;
+ *
+ *     static void add_interest(csk_gate_waiter_t *waiter, void *context,
+ *                              int status) {
+ *         (void)waiter;
+ *         if (status != 0) return;    // ETIMEDOUT, ECANCELED: not granted
+ *         balance += *(const long *)context;
+ *         csk_gate_unlock(&gate);
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_gate_waiter_t waiter;
+ *         static long interest = 7;
+ *
+ *         // Priority 10; 5 ms at most.
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         if (csk_gate_timedlock(&gate, 10, deadline) != 0) return 1;
+ *         balance += 100;
+ *         // Granted when this thread leaves.
+ *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, add_interest,
+ *                                 &interest) != 0)
+ *             return 1;
+ *         csk_gate_unlock(&gate);
+ *
+ *         if (csk_gate_lock(&gate, 0) != 0) return 1;
+ *         printf("%ld\n", balance);
+ *         csk_gate_unlock(&gate);
+ *         return balance != 107 || csk_gate_destroy(&gate) != 0;
+ *     }
  */
 #ifndef CSK_GATE_H
 #define CSK_GATE_H
@@ -114,7 +147,8 @@ struct csk_gate {
  * until csk_gate_adopt has returned 0. */
 typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
 
-/* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. */
+/* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. The
+ * fields belong to the library. */
 struct csk_gate_waiter {
     csk_heap_node_t node;
     csk_arrival_t arrival;            /* at a gate or a semaphore: see arrivals.h */
@@ -176,8 +210,8 @@ struct csk_gate_waiter {
 typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
 
 /* The waiters of one gate that are performed on one queue or executor: see csk_gate_lock_lane. The caller owns the
- * memory, zero-fills it once, may set `function` and `context` before the first use, and keeps it in place while it has
- * waiters or a grant, or while a begin is owed. */
+ * memory, zero-fills it once, may set `function` and `context` before the first use, and keeps it in place while it
+ * has waiters or a grant, or while a begin is owed. The other fields belong to the library. */
 struct csk_gate_lane {
     csk_gate_lane_function_t function; /* NULL for an executor's lane, whose waiters have functions of their own */
     void *context;
@@ -211,6 +245,7 @@ CSK_API int csk_gate_destroy(csk_gate_t *gate);
 
 /* ---- Entering and leaving by threads ----------------------------------------------------------------------------- */
 
+/* For the inline functions only. */
 #define CSK_GATE_READY UINT64_C(1)   /* `summary` of a FAST gate for which nobody waits */
 #define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
 
@@ -301,11 +336,12 @@ static inline int csk_gate_unlock(csk_gate_t *gate) {
  * blocks. */
 CSK_API int csk_gate_disown(csk_gate_t *gate);
 
-/* Re-entrant use: each lock by the thread that holds the gate counts, and needs its own unlock. The recursive functions
- * and the plain ones must not be mixed on one gate. A lock returns EAGAIN at 2^32 levels.
+/* ---- Re-entrant use -------------------------------------------------------------------------------------------------
  *
- * The following function is the uncontended entry alone, or one more level. It returns 0, EAGAIN, or EBUSY, which says
- * nothing about the reason. */
+ * Each lock by the thread that holds the gate counts, and needs its own unlock. The recursive functions and the plain
+ * ones must not be mixed on one gate. A lock returns EAGAIN at 2^32 levels. */
+
+/* The uncontended entry alone, or one more level. Returns 0, EAGAIN, or EBUSY, which says nothing about the reason. */
 CSK_MUST_USE static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
     uint64_t self = csk_thread_number, expected = 0;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return EBUSY;
@@ -320,6 +356,8 @@ CSK_MUST_USE static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
                ? 0
                : EBUSY;
 }
+/* Takes the gate, or one more level, and waits until `deadline_ns` at most. Returns 0, EAGAIN, ETIMEDOUT or
+ * ESHUTDOWN. */
 CSK_MUST_USE static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
     int status = csk_gate_enter_recursive(gate);
     return CSK_LIKELY(status != EBUSY)
@@ -333,6 +371,8 @@ CSK_MUST_USE static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int3
     return CSK_LIKELY(status != EBUSY) ? status
                                        : csk_gate_trylock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
+/* Gives back one level. Returns 0, or EPERM with nothing changed. Never blocks. It may run functions of asynchronous
+ * waiters. */
 static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
     uint64_t self = csk_thread_number, held = __atomic_load_n(&gate->held, __ATOMIC_RELAXED);
     if (CSK_UNLIKELY((held & ~UINT64_C(7)) != self)) return EPERM;
@@ -431,7 +471,7 @@ CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t
  * left. */
 CSK_API csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes);
 
-/* For csk_gate_lane_taken only: the grace of the pending grant begins now. */
+/* For the inline functions only: the grace of the pending grant begins now. */
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
 /* Tells the holder whether a grant was taken back whose waiter has not come since. If so, a task must not enter by

@@ -3,8 +3,34 @@
  *
  * Looking at the top is O(1). Inserting, popping, and removing any node are O(log n), each time and not only on
  * average; and O(1) for nodes that come in order. Nothing allocates, nothing recurses, and nothing blocks. The heap is
- * not synchronized: the lock of its owner protects it. A zero-filled heap is empty. A node needs no initialization but
+ * not synchronized: the lock of its owner protects it. So a signal handler, or a child of fork, may use it if nobody
+ * else was changing it. A zero-filled heap is empty. A node needs no initialization but
  * its rank and ticket, belongs to at most one heap at a time, and must stay at its address while it is in one.
+ *
+ * Example: jobs by rank.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     typedef struct {
+ *         csk_heap_node_t node;
+ *         const char *name;
+ *     } job_t;
+ *
+ *     int main(void) {
+ *         csk_heap_t heap = { NULL };
+ *         job_t jobs[] = {
+ *             { { .rank = csk_rank(0, CSK_PLACE_BACK), .ticket = 1 }, "second" },
+ *             { { .rank = csk_rank(5, CSK_PLACE_BACK), .ticket = 2 }, "first" },
+ *             { { .rank = csk_rank(0, CSK_PLACE_BACK), .ticket = 3 }, "third" },
+ *         };
+ *         for (int i = 0; i < 3; i++) csk_heap_insert(&heap, &jobs[i].node);
+ *         csk_heap_remove(&heap, &jobs[2].node);
+ *         csk_heap_node_t *node;
+ *         while ((node = csk_heap_pop(&heap)) != NULL)
+ *             printf("%s\n", ((job_t *)node)->name);
+ *         return csk_heap_top(&heap) != NULL;
+ *     }
  *
  * Source: Crane, "Linear lists and priority queues as balanced binary trees", Stanford University (1972). This one has
  * links to parents, with which any node can be taken out. */

@@ -27,7 +27,30 @@
  *
  * fork. A child has the records of its own thread alone. Callbacks that wait in the parent do not wait in the child,
  * and whether callbacks are listed stays as it is. The child does not serve: it closes its copies of the socket, the
- * parent's file stays, and the signal has the disposition that it had before csk_inspect_serve. */
+ * parent's file stays, and the signal has the disposition that it had before csk_inspect_serve.
+ *
+ * Example: a program that can be asked what its threads wait for, and asks itself.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <signal.h>
+ *     #include <stdio.h>
+ *
+ *     static int print(void *stream, const void *bytes, size_t size) {
+ *         return fwrite(bytes, 1, size, stream) == size ? 0 : errno;
+ *     }
+ *
+ *     int main(void) {
+ *         if (csk_inspect_serve(NULL, SIGUSR2) != 0) return 1;
+ *         if (csk_inspect_print(NULL, CSK_INSPECT_TEXT, print, stdout) != 0) return 1;
+ *
+ *         csk_inspected_object_t objects[16];
+ *         csk_inspection_t view = { .objects = objects, .object_room = 16 };
+ *         if (csk_inspect(&view) != 0) return 1;
+ *         for (uint32_t i = 0; i < view.object_count; i++)
+ *             printf("%p is waited for\n", (void *)objects[i].address);
+ *         return csk_inspect_end_serving();
+ *     }
+ */
 #ifndef CSK_INSPECT_H
 #define CSK_INSPECT_H
 

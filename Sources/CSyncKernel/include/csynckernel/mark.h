@@ -18,7 +18,42 @@
  *
  * fork. The child's thread is not marked. The function of csk_thread_mark_by is asked in the child too, but nobody
  * looks there until the child marks a thread, gives such a function itself, begins the watch of deadlock.h, or has a
- * grace period of rcu.h. */
+ * grace period of rcu.h.
+ *
+ * Example: an event loop's thread waits for a gate that another thread holds.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <pthread.h>
+ *     #include <sched.h>
+ *
+ *     static csk_gate_t sessions;
+ *     static int reports;
+ *
+ *     static void count(const csk_event_t *event) {
+ *         if (event->kind == CSK_EVENT_LONG_WAIT)
+ *             __atomic_fetch_add(&reports, 1, __ATOMIC_RELAXED);
+ *     }
+ *
+ *     static void *loop(void *unused) {
+ *         (void)unused;
+ *         if (csk_thread_mark(CSK_THREAD_EVENT_LOOP) != 0) return &reports;
+ *         if (csk_gate_lock(&sessions, 0) != 0) return &reports;
+ *         csk_gate_leave(&sessions);
+ *         return NULL;
+ *     }
+ *
+ *     int main(void) {
+ *         pthread_t thread;
+ *         void *failed;
+ *         csk_set_reporter(count);
+ *         if (csk_gate_lock(&sessions, 0) != 0) return 1;
+ *         if (pthread_create(&thread, NULL, loop, NULL) != 0) return 1;
+ *         while (__atomic_load_n(&reports, __ATOMIC_RELAXED) == 0) sched_yield();
+ *         csk_gate_leave(&sessions);
+ *         pthread_join(thread, &failed);
+ *         return failed != NULL;
+ *     }
+ */
 #ifndef CSK_MARK_H
 #define CSK_MARK_H
 

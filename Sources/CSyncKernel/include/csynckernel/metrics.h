@@ -16,12 +16,28 @@
  * changes three counters and the longest when it is over; queueing a work on a queue with a name reads the clock. No
  * memory is allocated, and no lock is taken but that of the names, where csk_name has given any.
  *
- *     csk_metrics_start();
- *     ...
- *     csk_metrics_print(write_to_socket, &socket);
+ * No function here may be called from a signal handler, but csk_metrics_bound_ns.
  *
  * fork. In a child nothing has been counted yet, and it counts on if the parent did. Where the system does not know
- * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent. */
+ * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent.
+ *
+ * Example: what is counted is written to the standard output.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static int print(void *file, const void *bytes, size_t size) {
+ *         return fwrite(bytes, 1, size, file) == size ? 0 : errno;
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_mutex_t sessions = CSK_MUTEX_INITIALIZER;
+ *         if (csk_name(&sessions, "sessions") != 0) return 1;
+ *         if (csk_metrics_start() != 0) return 1;
+ *         // What the program does.
+ *         return csk_metrics_print(print, stdout);
+ *     }
+ */
 #ifndef CSK_METRICS_H
 #define CSK_METRICS_H
 

@@ -2,8 +2,8 @@
  * over by renaming.
  *
  * The mutex is a gate in its one-word form. The thread that has just unlocked it may destroy and free it, although
- * another thread's unlock has not returned yet, as POSIX demands. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free
- * mutex.
+ * another thread's unlock has not returned yet, as POSIX demands. Waiters are granted it in the order of
+ * their arrival. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free mutex.
  *
  * A thread that ends while it holds a mutex leaves it held. With glibc a thread that waits for the mutex reports that,
  * see csk_set_reporter in observe.h. No later thread is taken for the one that has ended, whatever memory it gets.
@@ -13,7 +13,37 @@
  * fork. As with pthread's mutex, the child's thread holds what it held before, at the same depth, and may unlock it,
  * whoever waits for it in the parent. It may do so in a handler of pthread_atfork too. A mutex that another thread held
  * stays held in the child and must be initialized anew. A mutex for which other threads only waited is as good as
- * new. */
+ * new.
+ *
+ * Example: a function that may be called with and without the mutex.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
+ *     static long balance;
+ *
+ *     static void deposit(long amount) {
+ *         csk_mutex_lock(&mutex);
+ *         balance += amount;
+ *         csk_mutex_unlock(&mutex);
+ *     }
+ *
+ *     int main(void) {
+ *         // 1 s at most
+ *         int64_t deadline = csk_deadline_after(1000000000);
+ *         int status = csk_mutex_timedlock(&mutex, deadline);
+ *         if (status != 0) {
+ *             fprintf(stderr, "%s\n", csk_status_text(status));
+ *             return 1;
+ *         }
+ *         deposit(5);     // one more level, inside
+ *         deposit(-2);
+ *         csk_mutex_unlock(&mutex);
+ *         printf("%ld\n", balance);
+ *         return balance != 3 || csk_mutex_destroy(&mutex) != 0;
+ *     }
+ */
 #ifndef CSK_MUTEX_H
 #define CSK_MUTEX_H
 
@@ -35,6 +65,7 @@ typedef struct csk_mutex {
     }
 #endif
 
+/* For the inline functions only. */
 CSK_API int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns);
 CSK_API int csk_mutex_unlock_slow(csk_mutex_t *mutex);
 
@@ -64,7 +95,8 @@ CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t d
 /* Does the same without a deadline. */
 static inline int csk_mutex_lock(csk_mutex_t *mutex) { return csk_mutex_timedlock(mutex, CSK_NEVER); }
 
-/* Takes the mutex, or one more level of it, if it can without waiting. Returns EBUSY when another thread holds it. */
+/* Takes the mutex, or one more level of it, if it can without waiting. Returns EBUSY when another thread holds it, or
+ * EAGAIN at 2^32 levels. */
 CSK_API CSK_MUST_USE int csk_mutex_trylock(csk_mutex_t *mutex);
 
 /* Gives back one level. Returns 0, or EPERM when the calling thread does not hold the mutex. */

@@ -16,7 +16,31 @@
  * These calls allocate, or take a lock for some dozen instructions, in which nothing is called. None may be called from
  * a signal handler.
  *
- * fork. The child has all names of the parent. */
+ * fork. The child has all names of the parent.
+ *
+ * Example: a lock that has a name, and one that has its place.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <string.h>
+ *
+ *     static csk_mutex_t sessions = CSK_MUTEX_INITIALIZER;
+ *     static csk_placed_gate_t routes;
+ *
+ *     int main(void) {
+ *         char name[64];
+ *         if (csk_name(&sessions, "sessions") != 0) return 1;
+ *         csk_name_of(&sessions, CSK_OBJECT_GATE, name, sizeof name);
+ *         if (strcmp(name, "sessions") != 0) return 1;
+ *         if (csk_mutex_destroy(&sessions) != 0) return 1;
+ *
+ *         csk_place_t place = { "routes.c", 11 };
+ *         csk_gate_set_place(&routes, place);
+ *         csk_name_of(&routes, CSK_OBJECT_GATE, name, sizeof name);
+ *         printf("%s\n", name);
+ *         return strcmp(name, "routes.c:11") != 0;
+ *     }
+ */
 #ifndef CSK_NAME_H
 #define CSK_NAME_H
 
@@ -149,9 +173,10 @@ CSK_API void csk_scoped_sem_begin(csk_scoped_sem_t *scoped);
 static inline void csk_sem_begin_scope(csk_sem_t *sem, uint64_t task) {
     __atomic_store_n(&((csk_scoped_sem_t *)(void *)sem)->scope, task, __ATOMIC_RELAXED);
 }
+/* For the inline functions only. */
 CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits);
 /* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while somebody
- * raises the task. */
+ * raises the task. Anybody else may signal there as well, and waits for nobody. */
 static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope, found = __atomic_load_n(scope, __ATOMIC_RELAXED);
     bool is_alone = csk_sem_in_all(__atomic_load_n(&sem->state, __ATOMIC_RELAXED)) == 1;
@@ -177,6 +202,7 @@ CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 #define CSK_SEM_HOLDER_NOT_TOLD 1ull
 CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
 CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);
+/* Sets the place of a queue, as csk_gate_set_place does. */
 static inline void csk_pqueue_set_place(csk_placed_pqueue_t *placed, csk_place_t place) {
     placed->place = place;
     placed->pqueue.has_place = place.text != NULL;

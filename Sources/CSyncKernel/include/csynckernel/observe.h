@@ -1,5 +1,43 @@
 /* observe.h: where counters, histograms and recorders attach. When nothing is attached a waiting path pays one load,
- * and an uncontended path nothing at all. */
+ * and an uncontended path nothing at all.
+ *
+ * No function here may be called from a signal handler. A child of fork has the observer and the reporter of the
+ * parent.
+ *
+ * Example: a count of waits.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static unsigned waits;
+ *
+ *     static void count(const csk_observer_t *observer,
+ *                       const csk_event_t *event) {
+ *         (void)observer;
+ *         if (event->kind == CSK_EVENT_WAIT_BEGIN)
+ *             __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
+ *     }
+ *
+ *     static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+ *         (void)waiter;
+ *         if (status == 0) csk_gate_unlock(context);
+ *     }
+ *
+ *     int main(void) {
+ *         static const csk_observer_t observer = { count, NULL };
+ *         static csk_gate_t gate = CSK_GATE_INITIALIZER;
+ *         static csk_gate_waiter_t waiter;
+ *         csk_observe(&observer);
+ *         if (csk_gate_lock(&gate, 0) != 0) return 1;
+ *         // Waits for the gate without a thread.
+ *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &gate))
+ *             return 1;
+ *         csk_gate_unlock(&gate);
+ *         csk_observe(NULL);
+ *         printf("%u\n", waits);
+ *         return waits != 1;
+ *     }
+ */
 #ifndef CSK_OBSERVE_H
 #define CSK_OBSERVE_H
 
@@ -115,8 +153,9 @@ typedef void (*csk_reporter_t)(const csk_event_t *event);
  * reporter that stood before. Never blocks. */
 CSK_API csk_reporter_t csk_set_reporter(csk_reporter_t reporter);
 
-/* How that line is written, for use in reporters: by one write to the standard error stream, which is no cancellation
- * point, raises no SIGPIPE and leaves errno alone. What can't be written is lost. */
+/* How that line is written, for use in reporters: by one write to the standard error stream, which is no
+ * cancellation point, raises no SIGPIPE and leaves errno alone. What can't be written is lost. It may block where
+ * that stream does. */
 CSK_API void csk_write_error(const char *text, size_t length);
 
 CSK_END_DECLS

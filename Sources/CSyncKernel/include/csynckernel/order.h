@@ -44,9 +44,42 @@
  * counts as a write does, but for a lock that the thread reads already. What is not covered is counted once for each
  * object at which a thread waits, and csk_order_print names it.
  *
- * No function here may be called from a signal handler.
+ * No function here may be called from a signal handler. Reporters may call all.
  *
- * fork. The child knows the orders that the parent knew, and its thread's list. */
+ * fork. The child knows the orders that the parent knew, and its thread's list.
+ *
+ * Example: one thread takes two gates in both orders.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <string.h>
+ *
+ *     static csk_gate_t sessions, users;
+ *     static char circle[64];
+ *
+ *     static void keep(const csk_event_t *event) {
+ *         if (event->kind == CSK_EVENT_LOCK_ORDER)
+ *             snprintf(circle, sizeof circle, "%s", event->name);
+ *     }
+ *
+ *     static int nest(csk_gate_t *outer, csk_gate_t *inner) {
+ *         if (csk_gate_lock(outer, 0) != 0) return 1;
+ *         if (csk_gate_lock(inner, 0) != 0) return 1;
+ *         csk_gate_leave(inner);
+ *         csk_gate_leave(outer);
+ *         return 0;
+ *     }
+ *
+ *     int main(void) {
+ *         csk_set_reporter(keep);
+ *         if (csk_order_start() != 0) return 1;
+ *         if (csk_name(&sessions, "sessions") != 0) return 1;
+ *         if (csk_name(&users, "users") != 0) return 1;
+ *         if (nest(&sessions, &users) != 0 || circle[0] != 0) return 1;
+ *         if (nest(&users, &sessions) != 0) return 1;
+ *         return strcmp(circle, "users -> sessions -> users");
+ *     }
+ */
 #ifndef CSK_ORDER_H
 #define CSK_ORDER_H
 
@@ -65,8 +98,8 @@ CSK_API void csk_order_stop(void);
 
 /* Objects of one class with different levels are different classes: a parent may be held while its child is entered.
  * It is for the object that is there, or that begins there next; another one that begins there later has level 0.
- * Returns 0; EINVAL for a level
- * above CSK_ORDER_LEVELS; EAGAIN where the checker was never started; or ENOBUFS. */
+ * Returns 0; EINVAL for a level above CSK_ORDER_LEVELS; EAGAIN where the checker was never started; or ENOBUFS where
+ * the table of objects is full around this one. */
 CSK_API int csk_order_level(const void *object, uint32_t level);
 /* The object is left out, in the same way. Returns 0, EAGAIN or ENOBUFS, as above. */
 CSK_API int csk_order_ignore(const void *object);
@@ -90,6 +123,7 @@ typedef struct csk_order_counts {
     uint64_t uncovered; /* objects at which threads have waited that are not ordered */
 } csk_order_counts_t;
 
+/* Stores the counts so far. */
 CSK_API void csk_order_count(csk_order_counts_t *counts);
 
 /* Writes each circle that was reported, with the call stack at which each of its steps was taken first, the objects

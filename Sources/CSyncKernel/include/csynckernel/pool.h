@@ -33,8 +33,33 @@
  * fork. A child may post from the start. It has no workers until it does. What was queued at the fork is not run there,
  * and such items may be posted again. A function that forks may return in the child, where its thread becomes a worker.
  *
- *     static csk_pool_item_t item;
- *     csk_pool_post(&item, flush_log);        (flush_log(&item) runs on a worker) */
+ * Example: a log that is flushed on a worker.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static csk_gate_t done = CSK_GATE_INITIALIZER;
+ *
+ *     static void flush_log(csk_pool_item_t *item) {
+ *         (void)item;
+ *         fflush(stdout);
+ *         csk_gate_unlock(&done);
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_pool_item_t item;
+ *         csk_pool_attr_t attr = { .most = 16, .stack_size = 1 << 18 };
+ *         if (csk_pool_configure(&attr) != 0) return 1;
+ *
+ *         // Held until the function runs.
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         csk_gate_disown(&done);
+ *         printf("a line\n");
+ *         if (csk_pool_post(&item, flush_log) != 0) return 1;
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         return csk_gate_unlock(&done);
+ *     }
+ */
 #ifndef CSK_POOL_H
 #define CSK_POOL_H
 

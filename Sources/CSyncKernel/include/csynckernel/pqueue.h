@@ -24,11 +24,29 @@
  * but csk_pqueue_init, and its items stay where they are. A waiter of the parent doesn't wait in the child, where its
  * function is not called, and it may be used again there.
  *
- *     typedef struct { csk_pqueue_item_t item; int payload; } job_t;
- *     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
- *     csk_pqueue_push(&queue, &job->item, 10);
- *     csk_pqueue_item_t *item;
- *     while (csk_pqueue_pop(&queue, &item) == 0) run((job_t *)item);   // ends with ESHUTDOWN once closed and empty
+ * Example: two jobs, the urgent one first.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     typedef struct {
+ *         csk_pqueue_item_t item;
+ *         const char *name;
+ *     } job_t;
+ *
+ *     int main(void) {
+ *         static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
+ *         static job_t plain = { .name = "plain" }, urgent = { .name = "urgent" };
+ *         if (csk_pqueue_push(&queue, &plain.item, 0) != 0) return 1;
+ *         if (csk_pqueue_push(&queue, &urgent.item, 10) != 0) return 1;
+ *         csk_pqueue_close(&queue);
+ *
+ *         csk_pqueue_item_t *item;
+ *         // Ends with ESHUTDOWN, once closed and empty.
+ *         while (csk_pqueue_pop(&queue, &item) == 0)
+ *             printf("%s\n", ((job_t *)item)->name);
+ *         return csk_pqueue_destroy(&queue);
+ *     }
  */
 #ifndef CSK_PQUEUE_H
 #define CSK_PQUEUE_H
@@ -45,8 +63,8 @@ typedef struct csk_pqueue_item {
     struct csk_pqueue_item *next; /* links what csk_pqueue_drain hands out */
 } csk_pqueue_item_t;
 
-/* Who waits for one thing, in the order in which they came. The first `promised` of them are threads that have been
- * woken for it; an asynchronous waiter leaves the line when it is served. */
+/* The fields belong to the library. Who waits for one thing, in the order in which they came. The first `promised` of
+ * them are threads that have been woken for it; an asynchronous waiter leaves the line when it is served. */
 typedef struct csk_pqueue_line {
     csk_gate_waiter_t *first, *last; /* a thread's lives on its stack */
     csk_gate_waiter_t *unpromised;   /* the first that has not been woken; NULL when all have */

@@ -11,14 +11,34 @@
  * What it costs. While it is off, a path that waits pays one load, and an uncontended path nothing. While it is on, a
  * wait takes its stack by frame pointers before it parks, and is added to a table of fixed size when it is over: no
  * memory is allocated, and no lock is taken but that of the names, where csk_name has given any. Code that is compiled
- * without frame pointers is left out of stacks.
+ * without frame pointers is left out of stacks: compile with -fno-omit-frame-pointer what is to stand in them. A
+ * function whose last step leaves a lock may do so by a jump, and is then not in the stack of whoever leaves:
+ * -fno-optimize-sibling-calls keeps it there.
  *
- *     csk_profile_start(10000);
- *     ...
- *     csk_profile_read(print, stdout);
+ * No function here may be called from a signal handler.
  *
  * fork. In a child nothing has been counted yet, and it counts on if the parent did. Where the system does not know
- * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent. */
+ * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent.
+ *
+ * Example: who waited, and for how long.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static void print(const csk_profile_entry_t *entry, void *context) {
+ *         if (entry->side == CSK_PROFILE_WAITED)
+ *             fprintf(context, "%.0f waits, %lld ns\n", entry->contentions,
+ *                     (long long)entry->delay_ns);
+ *     }
+ *
+ *     int main(void) {
+ *         if (csk_profile_start(10000) != 0) return 1;
+ *         // What the program does.
+ *         csk_profile_stop();
+ *         csk_profile_read(print, stdout);
+ *         return csk_profile_lost() != 0;
+ *     }
+ */
 #ifndef CSK_PROFILE_H
 #define CSK_PROFILE_H
 
@@ -31,7 +51,8 @@ enum { CSK_PROFILE_THREAD = 0, CSK_PROFILE_CALLBACK = 1 };
 
 /* What waits with one stack, priority, kind of waiter and name have in common. */
 typedef struct csk_profile_entry {
-    uint32_t side;   /* whose stack it is: WAITED, or LET_IN for one who left or signalled, and let the waiter in */
+    uint32_t side;   /* whose stack it is: WAITED, or LET_IN for one who left or signalled, and let the waiter in, up to
+                        which moment the wait is counted */
     uint32_t waiter; /* THREAD or CALLBACK: how it waited */
     int32_t priority;
     uint32_t depth;

@@ -3,14 +3,6 @@
  * grace period. Grace periods are those of liburcu, in its flavour for libraries, urcu-bp; threads come and go by
  * themselves.
  *
- *     csk_rcu_read_lock();
- *     struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
- *     use(config);                                      (valid until the section ends)
- *     csk_rcu_read_unlock();
- *
- *     old = __atomic_exchange_n(&current, fresh, __ATOMIC_ACQ_REL);
- *     csk_rcu_retire_always(&old->node, free_config);   (returns at once; free_config runs after a grace period)
- *
  * A section must not wait for anything that waits for a grace period. It delays every reclamation for as long as it
  * lasts. While one lasts for a second and longer, that is reported: see csk_rcu_report_after.
  *
@@ -23,7 +15,46 @@
  * it forked itself. What it had not yet freed, and what another thread was just retiring, stays allocated there. A node
  * must not lie on the stack of another thread than the one that forks, since a child's threads get such stacks. (A
  * program that uses urcu-bp itself besides this library, and forks, must do what liburcu asks for around a fork. Its
- * own grace periods in a child may hang otherwise.) */
+ * own grace periods in a child may hang otherwise.)
+ *
+ * Example: a configuration that is replaced while others read it.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <stdlib.h>
+ *
+ *     struct config {
+ *         csk_rcu_node_t node;
+ *         int limit;
+ *     };
+ *
+ *     static struct config *current;
+ *
+ *     static int limit_now(void) {
+ *         csk_rcu_read_lock();
+ *         struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
+ *         int limit = config != NULL ? config->limit : 0;
+ *         csk_rcu_read_unlock();      // config is not valid any more
+ *         return limit;
+ *     }
+ *
+ *     static void free_config(csk_rcu_node_t *node) { free(node); }
+ *
+ *     static int set_limit(int limit) {
+ *         struct config *fresh = malloc(sizeof *fresh), *old;
+ *         if (fresh == NULL) return ENOMEM;
+ *         fresh->limit = limit;
+ *         old = __atomic_exchange_n(&current, fresh, __ATOMIC_ACQ_REL);
+ *         // Returns at once; free_config runs after a grace period.
+ *         return old != NULL ? csk_rcu_retire_always(&old->node, free_config) : 0;
+ *     }
+ *
+ *     int main(void) {
+ *         if (set_limit(10) != 0 || set_limit(20) != 0) return 1;
+ *         printf("%d\n", limit_now());
+ *         return csk_rcu_barrier() != 0 || csk_rcu_pending() != 0;
+ *     }
+ */
 #ifndef CSK_RCU_H
 #define CSK_RCU_H
 
@@ -45,7 +76,7 @@ struct csk_rcu_node {
     void *context;               /* the owner's; nothing in the library looks at it */
 };
 
-/* ---- What the inline functions below use ----------------------------------------------------------------------------
+/* ---- For the inline functions ---------------------------------------------------------------------------------------
  *
  * There is one word for each thread, which is liburcu's. Its low half counts the levels of the thread's section, and
  * its high half is the phase of the grace period in which the section began. csk_rcu_levels is the address of the

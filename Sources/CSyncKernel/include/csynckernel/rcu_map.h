@@ -5,18 +5,57 @@
  * Entries belong to the caller, have a csk_rcu_map_entry_t inside, and don't change while they are in the table. Keys
  * are the caller's: a hash, and a function that tells whether an entry has a key.
  *
- *     csk_rcu_read_lock();
- *     struct session *session = (struct session *)csk_rcu_map_find(map, csk_hash_int(id), &id);
- *     ...                                            (valid until the section ends)
- *     csk_rcu_read_unlock();
- *
- *     csk_rcu_map_entry_t *old;
- *     int error = csk_rcu_map_replace(map, csk_hash_int(id), &id, &fresh->entry, &old);
- *     if (error == 0 && old != NULL) csk_rcu_retire_always(&old->node, free_session);
- *
  * What was replaced or removed is the caller's to retire, once. It must not be freed or inserted anew before that.
  * Writers need no lock among themselves. None of these functions may be called from a signal handler. For fork the
- * rules of rcu.h hold. */
+ * rules of rcu.h hold.
+ *
+ * Example: a session that is replaced and found.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <stdlib.h>
+ *
+ *     struct session {
+ *         csk_rcu_map_entry_t entry;
+ *         uint64_t id;
+ *         int state;
+ *     };
+ *
+ *     static bool has_id(const csk_rcu_map_entry_t *entry, const void *id) {
+ *         return ((const struct session *)entry)->id == *(const uint64_t *)id;
+ *     }
+ *
+ *     static void free_session(csk_rcu_node_t *node) { free(node); }
+ *
+ *     static int put(csk_rcu_map_t *map, uint64_t id, int state) {
+ *         struct session *fresh = malloc(sizeof *fresh);
+ *         if (fresh == NULL) return ENOMEM;
+ *         fresh->id = id;
+ *         fresh->state = state;
+ *         csk_rcu_map_entry_t *old;
+ *         int status = csk_rcu_map_replace(map, csk_hash_int(id), &id,
+ *                                          &fresh->entry, &old);
+ *         if (status != 0) free(fresh);
+ *         else if (old != NULL) csk_rcu_retire_always(&old->node, free_session);
+ *         return status;
+ *     }
+ *
+ *     int main(void) {
+ *         csk_rcu_map_t *map;
+ *         uint64_t id = 42;
+ *         if (csk_rcu_map_create(&map, has_id) != 0) return 1;
+ *         if (put(map, id, 1) != 0 || put(map, id, 2) != 0) return 1;
+ *
+ *         csk_rcu_read_lock();
+ *         struct session *session = (struct session *)
+ *             csk_rcu_map_find(map, csk_hash_int(id), &id);
+ *         int state = session != NULL ? session->state : 0;
+ *         csk_rcu_read_unlock();      // session is not valid any more
+ *         printf("%d\n", state);
+ *         return state != 2 || csk_rcu_map_destroy(map, free_session) != 0 ||
+ *                csk_rcu_barrier() != 0;
+ *     }
+ */
 #ifndef CSK_RCU_MAP_H
 #define CSK_RCU_MAP_H
 
@@ -108,7 +147,7 @@ CSK_API csk_rcu_map_entry_t *csk_rcu_map_next(csk_rcu_map_cursor_t *cursor);
  * writes in progress. O(1). */
 CSK_API uint64_t csk_rcu_map_count(const csk_rcu_map_t *map);
 
-/* ---- What the inline functions below use ----------------------------------------------------------------------------
+/* ---- For the inline functions ---------------------------------------------------------------------------------------
  *
  * A slot is a word: the entry's address, above it 15 bits of its hash and a one, and below it two flags.
  * src/rcu/rcu_map.c has the table of its values. A search looks at the slots one after the other, from the hash's low
@@ -131,8 +170,12 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_entry_of(uint64_t slot) {
     return (csk_rcu_map_entry_t *)(uintptr_t)(slot & ((UINT64_C(1) << CSK_RCU_MAP_TAG_SHIFT) - 4));
 }
 
-/* Give the entries with one hash, for callers that compare keys themselves. This is what csk_rcu_map_find does. NULL at
+/* ---- Looking without a function that compares keys -----------------------------------------------------------------
+ *
+ * These two give the entries with one hash, for callers that compare keys themselves, as csk_rcu_map_find does. NULL at
  * the end. An entry may come twice where the table is replaced meanwhile. */
+
+/* Gives the next one, inside the same read section. */
 static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cursor) {
     const csk_rcu_map_table_t *table = (const csk_rcu_map_table_t *)cursor->table;
     uint64_t tag = csk_rcu_map_tag(cursor->hash);
@@ -155,6 +198,7 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cur
     }
 }
 
+/* Gives the first one, inside a read section of the caller. */
 static inline csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint64_t hash,
                                                         csk_rcu_map_cursor_t *cursor) {
     cursor->table = __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);

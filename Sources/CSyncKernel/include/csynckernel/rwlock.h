@@ -33,8 +33,8 @@
  * once. Where the system has no memory for that, or no pthread key, the reader enters nevertheless, but alone: it waits
  * for other readers, and they wait for it, as if it wrote.
  *
- * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function may be called from a
- * signal handler.
+ * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function here may be called
+ * from a signal handler.
  *
  * fork. The child's thread reads and writes what it did before, and may leave it, whoever waited in the parent. It may
  * do so in a handler of pthread_atfork too. Nobody waits in the child for a lock of the parent, and no function is
@@ -43,8 +43,38 @@
  * by csk_rwlock_init. (Where the others read by reader bias alone it is free.) It is ILLEGAL to fork in a waiter's
  * function, unless the child only calls exec or _exit. A section on a worker may fork, and may return in the child.
  *
+ * Example: a reader, a writer and a write on a worker.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
  *     static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
- *     if (csk_rwlock_timedrdlock(&lock, csk_deadline_after(5000000)) == 0) { ...; csk_rwlock_unlock(&lock); }
+ *     static int value;
+ *
+ *     static void add_ten(csk_rwlock_write_t *write) {
+ *         (void)write;
+ *         value += 10;
+ *         csk_rwlock_finish_write(&lock);
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_rwlock_write_t write;
+ *
+ *         // 5 ms at most
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         if (csk_rwlock_timedwrlock(&lock, deadline) != 0) return 1;
+ *         value = 1;
+ *         csk_rwlock_unlock(&lock);
+ *
+ *         if (csk_rwlock_enqueue_write(&lock, &write, add_ten) != 0) return 1;
+ *
+ *         // Comes after the write that stands in the queue.
+ *         if (csk_rwlock_rdlock(&lock) != 0) return 1;
+ *         int seen = value;
+ *         csk_rwlock_unlock(&lock);
+ *         printf("%d\n", seen);
+ *         return seen != 11;
+ *     }
  *
  * Sources: Brandenburg and Anderson, "Reader-writer synchronization for shared-memory multiprocessor real-time systems"
  * (phase-fair locks, 2009); Dice and Kogan, "BRAVO: biased locking for reader-writer locks" (2019), here with a record
@@ -102,9 +132,9 @@ CSK_API int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr);
 /* Ends the use of a lock. Returns EBUSY while the lock is held or has waiters; it stays usable then. */
 CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 
-/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+/* ---- For the inline functions ------------------------------------------------------------------------------------ */
 
-/* For the inline functions: which locks a thread reads. src/readwrite/reads.h says who may change what. */
+/* Which locks a thread reads. src/readwrite/reads.h says who may change what. */
 typedef struct csk_read {
     const csk_rwlock_t *lock;
     uint32_t levels;
@@ -130,7 +160,7 @@ enum { CSK_RWLOCK_BIAS_OFF = 0, CSK_RWLOCK_BIAS_ON = 1, CSK_RWLOCK_BIAS_REVOKING
 #define CSK_RWLOCK_TAKEN UINT64_C(15)  /* bits of `state`: a writer is inside, or somebody waits */
 #define CSK_RWLOCK_READER UINT64_C(16) /* one reader in `state` */
 
-/* For the inline functions: what they call where the inline path ends, and their parts for a lock with reader bias. */
+/* What they call where the inline path ends, and their parts for a lock with reader bias. */
 CSK_API void csk_rwlock_leave_read_slow(csk_rwlock_t *lock);
 CSK_API void csk_rwlock_wake_revoker(csk_rwlock_t *lock);
 
@@ -151,6 +181,8 @@ static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read)
     csk_rwlock_leave_biased(lock, read);
     return false;
 }
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock at which
  * nobody waits. Returns true when the calling thread reads; false says nothing about the reason. `used` is compared

@@ -28,9 +28,27 @@
  * is called there for those that did. Their waiters are idle (csk_sem_cancel gives EBUSY), and may be used again. It is
  * ILLEGAL to fork in a waiter's function, unless the child only calls exec or _exit.
  *
+ * Example: at most four sorts at once, each for 5 ms at most in the queue.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
  *     static csk_sem_t sorts;
- *     csk_sem_init(&sorts, 4, 0);
- *     if (csk_sem_timedwait(&sorts, 10, 1, csk_deadline_after(5000000)) == 0) { ...; csk_sem_signal(&sorts, 1); }
+ *
+ *     static int sort(int32_t priority) {
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         int status = csk_sem_timedwait(&sorts, priority, 1, deadline);
+ *         if (status != 0) return status;
+ *         // ...
+ *         return csk_sem_signal(&sorts, 1);
+ *     }
+ *
+ *     int main(void) {
+ *         if (csk_sem_init(&sorts, 4, 4) != 0) return 1;
+ *         if (sort(10) != 0) return 1;
+ *         printf("%d\n", (int)csk_sem_permits(&sorts));
+ *         return csk_sem_destroy(&sorts) != 0;
+ *     }
  *
  * Sources: Dijkstra, "Cooperating sequential processes" (1965). What a semaphore must promise to whoever destroys it:
  * glibc's bug 13690, and Drepper, "Futexes are tricky". */
@@ -85,12 +103,12 @@ CSK_API int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_at
 /* Ends the use of a semaphore. Returns EBUSY while somebody waits; it stays usable then. */
 CSK_API int csk_sem_destroy(csk_sem_t *sem);
 
-/* ---- Threads ----------------------------------------------------------------------------------------------------- */
+/* ---- For the inline functions ------------------------------------------------------------------------------------ */
 
 #define CSK_SEM_WAITERS UINT64_C(1)        /* in `state`: somebody waits */
 #define CSK_SEM_PERMIT (UINT64_C(1) << 32) /* in `state`: one free permit */
 
-/* For the inline functions only: what they call where the inline path ends. */
+/* What they call where the inline path ends. */
 CSK_API int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns);
 CSK_API int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits);
 CSK_API int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits);
@@ -110,6 +128,8 @@ static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {
             return true;
     return false;
 }
+
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 /* Takes that many permits at `rank`, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline
  * that has passed tries once. */
@@ -132,7 +152,7 @@ CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priorit
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
-/* Adds them where nobody waits, and there is room. */
+/* For the inline functions only: adds them where nobody waits, and there is room. */
 static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
     int64_t most = CSK_SEM_MAX - sem->below_max;

@@ -3,22 +3,54 @@
  * A value belongs to the caller, is never changed once it is published, and has a csk_rcu_node_t inside. Zero-filled
  * memory is a snapshot without a value.
  *
- *     const struct routes *routes = csk_snapshot_read_begin(&snapshot);    (NULL: none yet)
- *     ... valid until ...
- *     csk_snapshot_read_end();
- *
- *     const struct routes *old;
- *     csk_snapshot_update_begin(&snapshot, CSK_NEVER, (const void **)&old);
- *     struct routes *fresh = changed_copy(old);
- *     csk_snapshot_update_end(&snapshot, fresh, &fresh->node, free_routes);
- *
  * Updates are ordered by a gate, so none is lost. Publishing waits for no reader. The old value is reclaimed after a
  * grace period as csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before
  * csk_snapshot_update_end has returned to everybody. No function here may be called from a signal handler.
  *
  * fork. A child reads each snapshot of the parent, whatever was happening to it, and goes on with an update that its
  * thread began. What another thread was updating stays so: there the child can't update, unless csk_gate_init makes
- * `updating` anew. A version may then never be reclaimed. Reclaiming is as rcu.h says. */
+ * `updating` anew. A version may then never be reclaimed. Reclaiming is as rcu.h says.
+ *
+ * Example: routes that are copied and changed while others read them.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <stdlib.h>
+ *
+ *     struct routes {
+ *         csk_rcu_node_t node;
+ *         int count;
+ *     };
+ *
+ *     static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
+ *
+ *     static void free_routes(csk_rcu_node_t *node) { free(node); }
+ *
+ *     static int add_route(void) {
+ *         const void *value;
+ *         int status = csk_snapshot_update_begin(&snapshot, CSK_NEVER, &value);
+ *         if (status != 0) return status;
+ *         const struct routes *old = value;
+ *         struct routes *fresh = malloc(sizeof *fresh);
+ *         if (fresh == NULL) {
+ *             csk_snapshot_update_cancel(&snapshot);
+ *             return ENOMEM;
+ *         }
+ *         fresh->count = (old != NULL ? old->count : 0) + 1;
+ *         return csk_snapshot_update_end(&snapshot, fresh, &fresh->node,
+ *                                        free_routes);
+ *     }
+ *
+ *     int main(void) {
+ *         if (add_route() != 0 || add_route() != 0) return 1;
+ *         const struct routes *routes = csk_snapshot_read_begin(&snapshot);
+ *         int count = routes != NULL ? routes->count : 0;
+ *         csk_snapshot_read_end();
+ *         printf("%d\n", count);
+ *         return count != 2 || csk_snapshot_destroy(&snapshot) != 0 ||
+ *                csk_rcu_barrier() != 0;
+ *     }
+ */
 #ifndef CSK_SNAPSHOT_H
 #define CSK_SNAPSHOT_H
 

@@ -5,18 +5,37 @@
  * A wait is told while the task is suspended, and only as long as somebody asks: callbacks are listed, or waits are
  * counted. Its memory is the runtime's. In the same way the runtime may tell who has such an object (`has_object`).
  *
- *     if (csk_task_waits_are_told()) {
- *         wait = (csk_task_wait_t){ .task = task, .object = queue, .object_kind = CSK_OBJECT_FIFO_QUEUE, ... };
- *         csk_task_wait_begin(&wait);
- *     }
- *     suspend();
- *     if (wait.task != 0) csk_task_wait_end(&wait, status);
- *
  * A view keeps the lock of a list while it copies up to 4096 records. Who begins, passes or ends one there waits for
  * that long.
  *
  * No function here may be called from a signal handler. A child of fork shows none of the parent's waits; what
- * goes on there is told anew. */
+ * goes on there is told anew.
+ *
+ * Example: a task waits for its turn at a queue.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static int print(void *stream, const void *bytes, size_t size) {
+ *         return fwrite(bytes, 1, size, stream) == size ? 0 : errno;
+ *     }
+ *
+ *     int main(void) {
+ *         static char uploads;
+ *         csk_inspect_callbacks(true);
+ *         csk_task_wait_t wait = { .task = 1,
+ *                                  .task_name = "thumbnails",
+ *                                  .object = &uploads,
+ *                                  .object_kind = CSK_OBJECT_FIFO_QUEUE,
+ *                                  .waits_for = CSK_WAITS_FOR_TURN,
+ *                                  .place = { "uploads", 0 },
+ *                                  .deadline_ns = CSK_NEVER };
+ *         if (csk_task_waits_are_told()) csk_task_wait_begin(&wait);
+ *         int status = csk_inspect_print(NULL, CSK_INSPECT_TEXT, print, stdout);
+ *         csk_task_wait_end(&wait, 0);
+ *         return status;
+ *     }
+ */
 #ifndef CSK_TASK_H
 #define CSK_TASK_H
 

@@ -10,7 +10,36 @@
  *
  * fork. In the child no timer of the parent is started. Each may be started there, and fires there. A function that
  * forks goes on in the child on what is the child's timer thread. Until it returns no other function runs there, and a
- * cancel of its timer waits for it. A child that has more to do than exec or _exit therefore does that elsewhere. */
+ * cancel of its timer waits for it. A child that has more to do than exec or _exit therefore does that elsewhere.
+ *
+ * Example: a function that is called 5 ms later, and one that is not called at all.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *
+ *     static csk_gate_t done = CSK_GATE_INITIALIZER;
+ *
+ *     static void ring(csk_timer_t *timer, void *context) {
+ *         (void)timer;
+ *         printf("%s\n", (const char *)context);
+ *         csk_gate_unlock(&done);
+ *     }
+ *
+ *     int main(void) {
+ *         static csk_timer_t soon, never;
+ *         static char text[] = "5 ms have passed";
+ *         // Held until the function runs.
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         csk_gate_disown(&done);
+ *
+ *         int64_t deadline = csk_deadline_after(5000000);
+ *         if (csk_timer_start(&soon, deadline, ring, text) != 0) return 1;
+ *         if (csk_timer_start(&never, CSK_NEVER, ring, NULL) != 0) return 1;
+ *         if (csk_gate_lock(&done, 0) != 0) return 1;
+ *         csk_gate_unlock(&done);
+ *         return csk_now() < deadline || csk_timer_cancel(&never) != 0;
+ *     }
+ */
 #ifndef CSK_TIMER_H
 #define CSK_TIMER_H
 
@@ -21,6 +50,7 @@ CSK_BEGIN_DECLS
 typedef struct csk_timer csk_timer_t;
 typedef void (*csk_timer_function_t)(csk_timer_t *timer, void *context);
 
+/* The fields belong to the library. */
 struct csk_timer {
     csk_heap_node_t node;
     csk_timer_function_t function;

@@ -3,13 +3,6 @@
  * A slot is an index into a table that each thread has of its own. Opening a slot looks its name up once. Getting and
  * setting then cost one call and one indexed access, and never take a lock.
  *
- *     static void free_buffer(void *buffer) { free(buffer); }
- *
- *     csk_tls_slot_t slot;
- *     int status = csk_tls_open("parser.buffer", free_buffer, &slot);    // once; the same name gives the same slot
- *     void *buffer = csk_tls_get(slot);                                  // NULL: this thread has none yet
- *     if (buffer == NULL && csk_tls_set(slot, buffer = malloc(4096)) != 0) free(buffer);
- *
  * A thread ends by returning, by pthread_exit, or by cancellation. Then each of its values that is not NULL is taken
  * out of its slot and given to the slot's destructor. The slot that was opened last comes first. Destructors may use
  * every slot. A value that a destructor sets anew is destroyed too. After four rounds (CSK_TLS_ROUNDS) csk_tls_set
@@ -37,7 +30,38 @@
  * GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1024. Where no room is left dlopen fails with "cannot allocate memory
  * in static TLS block": set the tunable, or link the library. musl keeps nothing for such libraries: link it there.
  *
- * No function here waits for another thread. None may be called from a signal handler. */
+ * No function here waits for another thread. None may be called from a signal handler.
+ *
+ * Example: a buffer for each thread, freed when the thread ends.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <pthread.h>
+ *     #include <stdlib.h>
+ *
+ *     static csk_tls_slot_t slot;
+ *     static int freed;
+ *
+ *     static void free_buffer(void *buffer) {
+ *         free(buffer);
+ *         freed++;
+ *     }
+ *
+ *     static void *parse(void *unused) {
+ *         (void)unused;
+ *         void *buffer = csk_tls_get(slot);   // NULL: none yet
+ *         if (buffer == NULL && csk_tls_set(slot, buffer = malloc(4096)) != 0)
+ *             free(buffer);
+ *         return NULL;
+ *     }
+ *
+ *     int main(void) {
+ *         pthread_t thread;
+ *         if (csk_tls_open("parser.buffer", free_buffer, &slot) != 0) return 1;
+ *         if (pthread_create(&thread, NULL, parse, NULL) != 0) return 1;
+ *         pthread_join(thread, NULL);
+ *         return freed != 1;
+ *     }
+ */
 #ifndef CSK_TLS_H
 #define CSK_TLS_H
 

@@ -22,6 +22,8 @@
  * csk_workqueue_sync_always, those of waits, and those called with an error. Where the thread may be cancelled inside,
  * disable that.
  *
+ * All functions but csk_workqueue_init may be called from the queue's own work too; some say EDEADLK there.
+ *
  * Only csk_workqueue_current and csk_workqueue_name may be called from a signal handler.
  *
  * fork. A child may use each queue of the parent without further ado, whatever other threads were doing with it. The
@@ -30,9 +32,44 @@
  * or suspended as it was; its handles count as many as in the parent. A function that forks may return in the child,
  * whose queue knows nothing of it, and so may the function of csk_workqueue_sync.
  *
- *     static csk_workqueue_t log_queue;
- *     static void write_line(csk_work_t *work, int status) { ... free(work); }
- *     csk_workqueue_enqueue(&log_queue, &line->work, write_line);
+ * Example: lines that are written in order, by a worker.
+ *
+ *     #include <csynckernel/csynckernel.h>
+ *     #include <stdio.h>
+ *     #include <stdlib.h>
+ *
+ *     typedef struct {
+ *         csk_work_t work;
+ *         int number;
+ *     } line_t;
+ *
+ *     static csk_workqueue_t log_queue =
+ *         CSK_WORKQUEUE_INITIALIZER(.name = "log");
+ *     static int written;
+ *
+ *     static void write_line(csk_work_t *work, int status) {
+ *         line_t *line = (line_t *)work;
+ *         if (status == 0) {
+ *             printf("%s: line %d\n", csk_workqueue_name(&log_queue),
+ *                    line->number);
+ *             written++;
+ *         }
+ *         free(line);
+ *     }
+ *
+ *     int main(void) {
+ *         for (int number = 1; number <= 3; number++) {
+ *             line_t *line = malloc(sizeof *line);
+ *             if (line == NULL) return 1;
+ *             line->number = number;
+ *             if (csk_workqueue_enqueue(&log_queue, &line->work, write_line) != 0)
+ *                 free(line);     // refused: still the caller's
+ *         }
+ *         int status = csk_workqueue_drain(&log_queue, CSK_NEVER);
+ *         csk_workqueue_shutdown(&log_queue, false);
+ *         return status != 0 || written != 3 ||
+ *                csk_workqueue_destroy(&log_queue) != 0;
+ *     }
  *
  * The inbox is the list of waiters of the MCS lock (Mellor-Crummey and Scott, 1991), with functions for waiters. */
 #ifndef CSK_WORKQUEUE_H
@@ -49,7 +86,7 @@ typedef struct csk_work csk_work_t;
 typedef void (*csk_work_function_t)(csk_work_t *work, int status);
 
 /* A csk_work_t needs no initialization. So nothing detects that it is queued again before its function is called or it
- * is cancelled, which is ILLEGAL. */
+ * is cancelled, which is ILLEGAL. The fields belong to the library. */
 struct csk_work {
     csk_heap_node_t node;
     csk_work_function_t function;
@@ -58,7 +95,7 @@ struct csk_work {
 };
 
 /* A work with room for its place among those that wait, by arrival. It can be under the queue's bypass limit, which a
- * csk_work_t alone can't be. It needs no initialization either. */
+ * csk_work_t alone can't be. It needs no initialization either, and its fields belong to the library. */
 typedef struct csk_counted_work {
     csk_work_t work;
     csk_arrival_t arrival;
@@ -91,8 +128,8 @@ enum { CSK_WORKQUEUE_WIDTH_MAX = 4096, CSK_WORKQUEUE_NAME_MAX = 63 };
 
 struct csk_workqueue_wait;
 
-/* The members are laid out in cache lines of 64 bytes, for queues at an address that is a multiple of 64. Queues that
- * csk_workqueue_create makes are at such an address. */
+/* The fields belong to the library. They are laid out in cache lines of 64 bytes, for queues at an address that is a
+ * multiple of 64. Queues that csk_workqueue_create makes are at such an address. */
 typedef struct csk_workqueue {
     /* Each caller changes these. */
     csk_work_t *inbox_last, *inbox_first;
