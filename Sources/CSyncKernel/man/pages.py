@@ -198,6 +198,6 @@ def write_pages(folder, without=()):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[2:3] not in ([], ["--without"]):
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-") or sys.argv[2:3] not in ([], ["--without"]):
         sys.exit(__doc__)
     write_pages(Path(sys.argv[1]), sys.argv[3:])
