@@ -50,9 +50,7 @@
  *     static csk_gate_t gates[2];
  *     static uint32_t inside;
  *
- *     static void ignore(const csk_event_t *event) {
- *         (void)event;
- *     }
+ *     static void ignore(const csk_event_t *event) { (void)event; }
  *
  *     static void *take_both(void *first) {
  *         csk_gate_t *other = first == &gates[0] ? &gates[1] : &gates[0];
@@ -68,8 +66,7 @@
  *         csk_set_reporter(ignore);
  *         if (csk_deadlock_watch(50000000) != 0) return 1;
  *         for (int i = 0; i < 2; i++)
- *             if (pthread_create(&threads[i], NULL, take_both, &gates[i]) != 0)
- *                 return 1;
+ *             if (pthread_create(&threads[i], NULL, take_both, &gates[i]) != 0) return 1;
  *         while (csk_deadlock_count() == 0) sched_yield();
  *         return csk_deadlock_parties(0, parties, 2) == 2 ? 0 : 1;
  *     }

@@ -25,12 +25,10 @@
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
  *         csk_gate_disown(&done);
  *         int64_t deadline = csk_deadline_after(5000000);
- *         if (csk_delayed_start(&cleanup, &queue, deadline, 0, expire_keys) != 0)
- *             return 1;
+ *         if (csk_delayed_start(&cleanup, &queue, deadline, 0, expire_keys) != 0) return 1;
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
  *         csk_gate_unlock(&done);
- *         return csk_now() < deadline ||
- *                csk_delayed_cancel(&cleanup) != ENOENT ||
+ *         return csk_now() < deadline || csk_delayed_cancel(&cleanup) != ENOENT ||
  *                csk_workqueue_drain(&queue, CSK_NEVER) != 0 ||
  *                csk_workqueue_destroy(&queue) != 0;
  *     }

@@ -58,10 +58,9 @@
  *     static csk_gate_t gate = CSK_GATE_INITIALIZER;
  *     static long balance;
  *
- *     static void add_interest(csk_gate_waiter_t *waiter, void *context,
- *                              int status) {
+ *     static void add_interest(csk_gate_waiter_t *waiter, void *context, int status) {
  *         (void)waiter;
- *         if (status != 0) return;    // ETIMEDOUT, ECANCELED: not granted
+ *         if (status != 0) return;  // ETIMEDOUT, ECANCELED: not granted
  *         balance += *(const long *)context;
  *         csk_gate_unlock(&gate);
  *     }
@@ -75,9 +74,8 @@
  *         if (csk_gate_timedlock(&gate, 10, deadline) != 0) return 1;
  *         balance += 100;
  *         // Granted when this thread leaves.
- *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, add_interest,
- *                                 &interest) != 0)
- *             return 1;
+ *         int status = csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, add_interest, &interest);
+ *         if (status != 0) return 1;
  *         csk_gate_unlock(&gate);
  *
  *         if (csk_gate_lock(&gate, 0) != 0) return 1;

@@ -37,7 +37,7 @@
  *             fprintf(stderr, "%s\n", csk_status_text(status));
  *             return 1;
  *         }
- *         deposit(5);     // one more level, inside
+ *         deposit(5);  // one more level, inside
  *         deposit(-2);
  *         csk_mutex_unlock(&mutex);
  *         printf("%ld\n", balance);

@@ -11,8 +11,7 @@
  *
  *     static unsigned waits;
  *
- *     static void count(const csk_observer_t *observer,
- *                       const csk_event_t *event) {
+ *     static void count(const csk_observer_t *observer, const csk_event_t *event) {
  *         (void)observer;
  *         if (event->kind == CSK_EVENT_WAIT_BEGIN)
  *             __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
@@ -30,8 +29,7 @@
  *         csk_observe(&observer);
  *         if (csk_gate_lock(&gate, 0) != 0) return 1;
  *         // Waits for the gate without a thread.
- *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &gate))
- *             return 1;
+ *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &gate)) return 1;
  *         csk_gate_unlock(&gate);
  *         csk_observe(NULL);
  *         printf("%u\n", waits);

@@ -43,8 +43,7 @@
  *
  *         csk_pqueue_item_t *item;
  *         // Ends with ESHUTDOWN, once closed and empty.
- *         while (csk_pqueue_pop(&queue, &item) == 0)
- *             printf("%s\n", ((job_t *)item)->name);
+ *         while (csk_pqueue_pop(&queue, &item) == 0) printf("%s\n", ((job_t *)item)->name);
  *         return csk_pqueue_destroy(&queue);
  *     }
  */

@@ -34,7 +34,7 @@
  *         csk_rcu_read_lock();
  *         struct config *config = __atomic_load_n(&current, __ATOMIC_ACQUIRE);
  *         int limit = config != NULL ? config->limit : 0;
- *         csk_rcu_read_unlock();      // config is not valid any more
+ *         csk_rcu_read_unlock();  // config is not valid any more
  *         return limit;
  *     }
  *

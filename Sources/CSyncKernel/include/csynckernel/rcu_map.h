@@ -33,8 +33,7 @@
  *         fresh->id = id;
  *         fresh->state = state;
  *         csk_rcu_map_entry_t *old;
- *         int status = csk_rcu_map_replace(map, csk_hash_int(id), &id,
- *                                          &fresh->entry, &old);
+ *         int status = csk_rcu_map_replace(map, csk_hash_int(id), &id, &fresh->entry, &old);
  *         if (status != 0) free(fresh);
  *         else if (old != NULL) csk_rcu_retire_always(&old->node, free_session);
  *         return status;
@@ -47,10 +46,10 @@
  *         if (put(map, id, 1) != 0 || put(map, id, 2) != 0) return 1;
  *
  *         csk_rcu_read_lock();
- *         struct session *session = (struct session *)
- *             csk_rcu_map_find(map, csk_hash_int(id), &id);
+ *         struct session *session =
+ *             (struct session *)csk_rcu_map_find(map, csk_hash_int(id), &id);
  *         int state = session != NULL ? session->state : 0;
- *         csk_rcu_read_unlock();      // session is not valid any more
+ *         csk_rcu_read_unlock();  // session is not valid any more
  *         printf("%d\n", state);
  *         return state != 2 || csk_rcu_map_destroy(map, free_session) != 0 ||
  *                csk_rcu_barrier() != 0;

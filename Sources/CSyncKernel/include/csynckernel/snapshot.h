@@ -37,8 +37,7 @@
  *             return ENOMEM;
  *         }
  *         fresh->count = (old != NULL ? old->count : 0) + 1;
- *         return csk_snapshot_update_end(&snapshot, fresh, &fresh->node,
- *                                        free_routes);
+ *         return csk_snapshot_update_end(&snapshot, fresh, &fresh->node, free_routes);
  *     }
  *
  *     int main(void) {

@@ -48,9 +48,8 @@
  *
  *     static void *parse(void *unused) {
  *         (void)unused;
- *         void *buffer = csk_tls_get(slot);   // NULL: none yet
- *         if (buffer == NULL && csk_tls_set(slot, buffer = malloc(4096)) != 0)
- *             free(buffer);
+ *         void *buffer = csk_tls_get(slot);  // NULL: none yet
+ *         if (buffer == NULL && csk_tls_set(slot, buffer = malloc(4096)) != 0) free(buffer);
  *         return NULL;
  *     }
  *

@@ -43,15 +43,13 @@
  *         int number;
  *     } line_t;
  *
- *     static csk_workqueue_t log_queue =
- *         CSK_WORKQUEUE_INITIALIZER(.name = "log");
+ *     static csk_workqueue_t log_queue = CSK_WORKQUEUE_INITIALIZER(.name = "log");
  *     static int written;
  *
  *     static void write_line(csk_work_t *work, int status) {
  *         line_t *line = (line_t *)work;
  *         if (status == 0) {
- *             printf("%s: line %d\n", csk_workqueue_name(&log_queue),
- *                    line->number);
+ *             printf("%s: line %d\n", csk_workqueue_name(&log_queue), line->number);
  *             written++;
  *         }
  *         free(line);
@@ -63,12 +61,11 @@
  *             if (line == NULL) return 1;
  *             line->number = number;
  *             if (csk_workqueue_enqueue(&log_queue, &line->work, write_line) != 0)
- *                 free(line);     // refused: still the caller's
+ *                 free(line);  // refused: still the caller's
  *         }
  *         int status = csk_workqueue_drain(&log_queue, CSK_NEVER);
  *         csk_workqueue_shutdown(&log_queue, false);
- *         return status != 0 || written != 3 ||
- *                csk_workqueue_destroy(&log_queue) != 0;
+ *         return status != 0 || written != 3 || csk_workqueue_destroy(&log_queue) != 0;
  *     }
  *
  * The inbox is the list of waiters of the MCS lock (Mellor-Crummey and Scott, 1991), with functions for waiters. */
