@@ -45,6 +45,8 @@ MODELS = ["rcu"]
 def sources(kernel):
     """By object name: the file, and whether it sees the hooks."""
     folders = {os.path.basename(path)[:-2]: path for path in glob.glob(os.path.join(kernel, "src", "*", "*.c"))}
+    if missing := [name for name in EXPLORED if name not in folders]:
+        sys.exit(f"the kernel has no source for what EXPLORED of Tests/Explorer/build.py names: {', '.join(missing)}")
     files = {"k_" + name: (folders[name], True) for name in EXPLORED}
     for name in STATEFUL:
         files["k_" + name] = (os.path.join(HERE, f"kernel_{name}.c"), True)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs everything that a change can affect, two steps at a time, and ends with a table and what failed steps said.
-Exits with 1 if anything failed.
+Exits with 1 if anything failed. What each step prints stands in .build/steps too, a file for each.
 
   scripts/test                       what has changed since the tree that last passed in full can affect
                                      (Tests/Steps/passed.txt); says why each step runs
   scripts/test --all                 all; and, if all pass and nothing is uncommitted, notes the tree as passed
-  scripts/test --selected            only says what would run
   scripts/test --only NAME,...       the steps whose names begin so: scripts/test --only setup,build
   scripts/test --fast                while you work: builds what has changed, the Swift tests, unoptimized, the C tests
                                      that take less than a second or two, and what texts and numbers say
+  --selected                         with any of these: only says what would run. Where the kernel's sources have
+                                     changed it builds the explorer first, to see which clients enter them: a minute
   --lanes N                          with any of these: so many steps at a time (default 2)
 """
 import argparse, contextlib, os, signal, sys, threading, time
@@ -123,24 +124,37 @@ class Run:
         print("\n".join([*telling[:60], "...", *lines[-26:]]), flush=True)
 
 
+def named(text):
+    """The steps whose names begin as the text says."""
+    beginnings = [part.strip() for part in text.split(",")]
+    for beginning in beginnings:
+        if not beginning or not any(step.name.startswith(beginning) for step in STEPS):
+            names = "\n  ".join(step.name for step in STEPS)
+            sys.exit(f"no step's name begins with '{beginning}'. The steps:\n  {names}")
+    return [step for step in STEPS if step.name.startswith(tuple(beginnings))]
+
+
+def fast_commands(step):
+    return step.commands if step.fast is True else step.fast
+
+
 def chosen(options):
     """The steps, and what fills in their commands; prints why they are chosen."""
-    if options.only:
-        beginnings = options.only.split(",")
-        for beginning in beginnings:
-            if not any(step.name.startswith(beginning) for step in STEPS):
-                sys.exit(f"no step begins so: {beginning}")
-        return [step for step in STEPS if step.name.startswith(tuple(beginnings))], filler(everything(""))
-    if options.fast:
-        return [step for step in STEPS if step.fast], lambda step: step.commands if step.fast is True else step.fast
-    selection = everything("it was asked for") if options.all else selection_of_change()
-    for note in selection.notes:
-        print(note)
-    steps = [step for step in STEPS if step.name in selection.reasons]
-    if len(steps) < len(STEPS):
-        for step in STEPS:
-            print(f"  {step.name:32} {selection.reasons.get(step.name, '-')}", flush=True)
-    return steps, filler(selection)
+    if options.only is not None:
+        steps, fill, notes = named(options.only), filler(everything("")), []
+        reasons = {step.name: "named" for step in steps}
+    elif options.fast:
+        steps, fill = [step for step in STEPS if step.fast], fast_commands
+        notes, reasons = [], {step.name: "fast" if step.fast is True else "; ".join(step.fast) for step in steps}
+    else:
+        selection = everything("it was asked for") if options.all else selection_of_change()
+        steps, fill = [step for step in STEPS if step.name in selection.reasons], filler(selection)
+        notes, reasons = selection.notes, selection.reasons
+    if options.selected or not (options.only or options.fast or len(steps) == len(STEPS)):
+        notes = notes + [f"  {step.name:32} {reasons.get(step.name, '-')}" for step in STEPS]
+    if notes:
+        print("\n".join(notes), flush=True)
+    return steps, fill
 
 
 def filler(selection):
@@ -149,15 +163,32 @@ def filler(selection):
     return lambda step: [command.format(clients=clients, changed=changed) for command in step.commands]
 
 
-def main():
-    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+def lanes(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 on")
+    return int(text)
+
+
+def options_given():
+    """Of the command line; exits with 2 where it is wrong."""
+    parser = argparse.ArgumentParser(
+        "scripts/test", "scripts/test [--all | --only NAME,... | --fast] [--selected] [--lanes N] [--help]",
+        add_help=False)
+    parser.add_argument("--help", "-h", action="store_true")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true")
     which.add_argument("--fast", action="store_true")
     which.add_argument("--only")
     parser.add_argument("--selected", action="store_true")
-    parser.add_argument("--lanes", type=int, default=2)
-    options = parser.parse_args()
+    parser.add_argument("--lanes", type=lanes, default=2)
+    return parser.parse_args()
+
+
+def main():
+    options = options_given()
+    if options.help:
+        print(__doc__, end="")
+        return 0
     steps, fill = chosen(options)
     if options.selected:
         return 0

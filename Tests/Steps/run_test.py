@@ -141,7 +141,8 @@ def main_with(arguments, steps):
     """The status, the trees that are given to be noted, and what was printed."""
     noted, printed, trees = [], io.StringIO(), iter(["before", "behind"])
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed), \
-            mock.patch.multiple(run, STEPS=steps, ROOT=folder), mock.patch.object(selection, "STEPS", steps), \
+            contextlib.redirect_stderr(printed), mock.patch.multiple(run, STEPS=steps, ROOT=folder), \
+            mock.patch.object(selection, "STEPS", steps), \
             mock.patch.multiple(record, clean_tree=lambda: next(trees), write=lambda tree, *_: noted.append(tree)), \
             mock.patch.object(sys, "argv", ["run.py", *arguments]):
         try:
@@ -155,8 +156,20 @@ def test_main():
     for arguments, steps, wanted in [(["--all"], STEPS[:3], (0, ["before"])), (["--all"], STEPS, (1, [])),
                                      (["--only", "good,sl"], STEPS, (0, [])), (["--only", "good,b"], STEPS, (1, [])),
                                      (["--fast"], STEPS, (0, [])), (["--all", "--selected"], STEPS, (0, [])),
-                                     (["--only", "good,none"], STEPS, ("no step begins so: none", []))]:
+                                     (["--lanes", "1", "--only", "good"], STEPS, (0, [])),
+                                     (["--lanes", "0"], STEPS, (2, [])), (["--lanes", "x"], STEPS, (2, [])),
+                                     (["--help"], STEPS, (0, [])), (["--all", "--fast"], STEPS, (2, [])),
+                                     (["good"], STEPS, (2, [])), (["--only", " good, sl"], STEPS, (0, []))]:
         expect(f"the status by {arguments}, and what is noted", main_with(arguments, steps)[:2], wanted)
+    for wrong, names in [("none", "good,none"), ("", "good,"), ("", ""), ("Good", "Good")]:
+        expect(f"what is said of the names {names!r}", main_with(["--only", names], STEPS)[0],
+               f"no step's name begins with '{wrong}'. The steps:\n  good\n  other\n  slow\n  bad")
+    for arguments, wanted in [(["--all"], ["everything: it was asked for", *(f"{step.name} all" for step in STEPS)]),
+                              (["--fast"], ["good fast", "other echo fast", "slow -", "bad -"]),
+                              (["--only", "o,b"], ["good -", "other named", "slow -", "bad named"])]:
+        lines = [" ".join(line.split()) for line in main_with([*arguments, "--selected"], STEPS)[2].splitlines()]
+        expect(f"what would run by {arguments}", lines, wanted)
+    expect("what --help prints", "--lanes N" in main_with(["--help"], STEPS)[2], True)
     _, _, printed = main_with(["--fast"], STEPS)
     expect("what is fast", [line for line in ("good | all", "other | fast", "slow | all") if line in printed],
            ["good | all", "other | fast"])

@@ -11,7 +11,7 @@ PASSED = os.path.join(HERE, "passed.txt")
 sys.path.append(os.path.join(ROOT, "Tests", "Explorer"))
 from build import UNEXPLORED
 from reached import functions_of, reached
-from steps import READ_ALWAYS, STEPS
+from steps import EVERYTHING, READ_ALWAYS, STEPS
 
 REACHED = os.path.join(ROOT, ".build", "explorer-functions")
 KERNEL_CODE = re.compile(r"Sources/CSyncKernel/(src|include)/.*\.[ch]$")
@@ -28,7 +28,8 @@ class Selection:
 
 
 def git(*arguments):
-    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, errors="replace")
+    command = ["git", "-C", ROOT, "-c", "core.quotePath=false", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     return done.stdout if done.returncode == 0 else None
 
 
@@ -105,6 +106,8 @@ def clients_of(paths, text_before, text_now, entered):
                 clients = entered_by(path, functions, entered()) if functions is None or functions else set()
             except subprocess.CalledProcessError:
                 return None, "the explorer that tells of functions does not build, or a client fails"
+            except SystemExit as ended:
+                return None, ended.code
             if clients is None:
                 return None, f"{path}: not only functions that clients enter have changed"
             found |= clients
@@ -143,7 +146,8 @@ def select(paths, tree, text_now=read, entered=lambda: reached(REACHED)):
             continue
         steps = steps_of(path)
         if steps is None:
-            return everything(f"nothing says what {path} affects")
+            return everything(f"all steps depend on {path}" if matches(path, EVERYTHING) else
+                              f"no step of Tests/Steps/steps.py names {path}")
         for step in steps:
             selection.reasons.setdefault(step, path)
     if "schedules" in selection.reasons:
@@ -159,6 +163,13 @@ def selection_of_change():
     tree = passed().get("tree")
     if tree is None:
         return everything("there is no record of what has passed")
+    if git("rev-parse", "--git-dir") is None:
+        return everything("this is no git repository, which would tell what has changed")
     if git("cat-file", "-e", tree) is None:
-        return everything("this clone lacks the tree that has passed: it is shallow, or its history was rewritten")
-    return select(changed_since(tree), tree)
+        return everything("this clone lacks the tree that has passed: it is shallow (git fetch --unshallow), or its "
+                          "history was rewritten")
+    paths = changed_since(tree)
+    selection = select(paths, tree)
+    differ = "1 file differs" if len(paths) == 1 else f"{len(paths)} files differ"
+    selection.notes.insert(0, f"{differ} from the tree that last passed in full, {passed().get('date')}")
+    return selection

@@ -8,22 +8,19 @@
                                    must be among those that are selected. Then plants a mutant in a file that a commit
                                    has changed, for each of 50 commits: what is selected must notice
 """
-import contextlib, fnmatch, os, subprocess, sys, tempfile, zlib
+import contextlib, fnmatch, os, shutil, subprocess, sys, tempfile, zlib
 from unittest import mock
 
 import selection
 from selection import ROOT, git, matches, steps_of
 from run import predecessors
-from steps import READ_ALWAYS, STEPS
+from steps import EVERYTHING, READ_ALWAYS, STEPS
 
 for folder in ("Explorer", "Mutants"):
     sys.path.append(os.path.join(ROOT, "Tests", folder))
 import lists
 from build import UNEXPLORED
 
-# What everything depends on.
-EVERYTHING = ("Tests/Steps/*.py", "Tests/Steps/traits", "scripts/test", "scripts/setup", "scripts/find-clang",
-              "scripts/build-release")
 KERNELS, SWIFTS = "Tests/Explorer/mutants/*.mutants", "Tests/SwiftMutants/*.mutants"
 COMMITS = 50
 
@@ -54,7 +51,7 @@ def check_patterns(files):
             yield f"READ_ALWAYS: {pattern} stands for no file"
     for path in files:
         if (steps_of(path) is None) != matches(path, EVERYTHING):
-            yield f"{path}: " + ("no step says that it depends on it" if steps_of(path) is None else
+            yield f"{path}: " + ("no step of Tests/Steps/steps.py names it" if steps_of(path) is None else
                                  "a step names it, though everything depends on it")
 
 
@@ -161,9 +158,10 @@ def check_clients():
     def does_not_build():
         raise subprocess.CalledProcessError(1, "cc")
 
-    found, _ = selection.clients_of([A_C], lambda path: "", lambda path: BEFORE, does_not_build)
-    if found is not None:
-        yield f"clients, where the explorer does not build: {found}, and should be all"
+    for fails, wanted in [(does_not_build, "does not build"), (lambda: sys.exit("no source a"), "no source a")]:
+        found, why = selection.clients_of([A_C], lambda path: "", lambda path: BEFORE, fails)
+        if found is not None or wanted not in why:
+            yield f"clients, where the explorer does not build: {found}, {why}, and should be all, {wanted}"
     names = set().union(*(selection.clients_in(path) for path in git("ls-files").split("\n")
                           if selection.CLIENT_FILE.match(path)))
     for client in set(lists.read_record("Tests/Explorer/mutants_caught.txt").values()):
@@ -195,6 +193,34 @@ def check_selected():
             yield f"a change of {path} by {more!r} selects {sorted(chosen.reasons)}"
         if chosen.clients != (["a", "b"] if path == source else None):
             yield f"a change of {path} selects the clients {chosen.clients}"
+
+
+def check_words():
+    """What is said of a change that selects everything, and of a folder that git does not know."""
+    for path, wanted in [("scripts/setup", "everything: all steps depend on scripts/setup"),
+                         ("scripts/a b", "everything: no step of Tests/Steps/steps.py names scripts/a b")]:
+        if (notes := selection.select([path], "HEAD").notes) != [wanted]:
+            yield f"of a change of {path} is said: {notes}, and should be {wanted}"
+    with repository() as (folder, put, commit):
+        put(**{"scripts/ä": ""})
+        for record, wanted in [("", "there is no record"), (f"tree\t{'1' * 40}\n", "this clone lacks")]:
+            put(**{".git/passed.txt": record})
+            if wanted not in (note := selection.selection_of_change().notes[0]):
+                yield f"of the record {record!r} is said: {note}, and should be: {wanted}"
+        git("add", "--all")
+        tree = git("write-tree").strip()
+        for path, wanted in [("scripts/ä", "0 files differ"), ("scripts/ö", "1 file differs")]:
+            put(**{".git/passed.txt": f"tree\t{tree}\ndate\ttoday\n", path: ""})
+            if not (notes := selection.selection_of_change().notes)[0].startswith(wanted):
+                yield f"of {path} is said: {notes}, and should be: {wanted}"
+        if not notes[-1].endswith("scripts/ö"):
+            yield f"of the name scripts/ö is said: {notes[-1]}"
+        shutil.rmtree(os.path.join(folder, ".git"))
+        put(passed=f"tree\t{tree}\n")
+        with mock.patch.object(selection, "PASSED", os.path.join(folder, "passed")), \
+                mock.patch.dict(os.environ, {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)}):
+            if "no git repository" not in (note := selection.selection_of_change().notes[0]):
+                yield f"of a folder without git is said: {note}"
 
 
 @contextlib.contextmanager
@@ -244,10 +270,12 @@ def check_changed():
 
 def main():
     os.chdir(ROOT)
+    if git("ls-files") is None:
+        sys.exit("what a change selects: this is no git repository")
     if "--mutants" in sys.argv:
         wrong = list(check_mutants())
     else:
-        wrong = [*check_changed(), *check_changes(), *check_clients(), *check_selected(),
+        wrong = [*check_changed(), *check_changes(), *check_clients(), *check_selected(), *check_words(),
                  *check_patterns(git("ls-files").split("\n")[:-1])]
     print("\n".join([*wrong, f"what a change selects: {len(wrong)} faults"]))
     return wrong != []

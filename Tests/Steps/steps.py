@@ -197,6 +197,9 @@ STEPS = (
          inputs=LIBRARY + ("Examples/KeyValueServer/*",),
          after=("setup",)),
 )
+# What every step depends on.
+EVERYTHING = ("Tests/Steps/*.py", "Tests/Steps/traits", "scripts/test", "scripts/setup", "scripts/find-clang",
+              "scripts/build-release")
 # What no step reads but those that always run: text, and what is run by hand or by the workflow.
 READ_ALWAYS = ("*.md", "*.dot", "*.svg", "LICENSE", ".github/*", ".ci/*", ".git*", ".spi.yml", ".editorconfig",
                ".clang-format", ".swift-format", "*/.clang-format", "*/.gitignore", "Tests/Layers/*", "Tests/Report/*",
