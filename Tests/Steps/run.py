@@ -7,7 +7,8 @@ Exits with 1 if anything failed. What each step prints stands in .build/steps to
   scripts/test --all                 all; and, if all pass and nothing is uncommitted, notes the tree as passed
   scripts/test --only NAME,...       the steps whose names begin so: scripts/test --only setup,build
   scripts/test --fast                while you work: builds what has changed, the Swift tests, unoptimized, the C tests
-                                     that take less than a second or two, and what texts and numbers say
+                                     that don't take seconds each, races that must not compile, what texts and numbers
+                                     say, and the layout
   --selected                         with any of these: only says what would run. Where the kernel's sources have
                                      changed it builds the explorer first, to see which clients enter them: a minute
   --lanes N                          with any of these: so many steps at a time (default 2)

@@ -47,7 +47,8 @@ STEPS = (
           "python3 Tests/Layers/check.py --self-test", "python3 Tests/Layers/sizes.py --self-test",
           "python3 Tests/Layers/fields.py --self-test"),
          "what each mutant and each planted fault replaces stands in its file; the kernel's layers, the lengths of "
-         "files and functions, the fields of kernel structs that Swift touches; what a change selects",
+         "files and functions, the fields of kernel structs that Swift touches; what a change selects, and "
+         "how steps are run",
          always=True, after=("setup",), fast=True),
     Step("documents", ("python3 Tests/Documentation/documents.py", "python3 Tests/Documentation/selftest.py",
           "python3 Tests/Documentation/version.py", "python3 Tests/Documentation/plot.py --check",
