@@ -152,7 +152,7 @@ def peers_ahead(found):
 def page(run):
     found, shown = overview(run), list(pictures(run))
     there = [area for area in (*AREAS, OTHER) if any(area_of(group).name == area.name for _, group in run.groups())]
-    rules = "\n".join(svg.palette(":root") + [STYLE] + [f".chart {rule}" for rule in svg.style()])
+    rules = "\n".join(svg.palette(":root") + [STYLE] + svg.dark_style(".chart "))
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>',
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>',

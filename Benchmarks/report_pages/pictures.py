@@ -11,6 +11,7 @@ from .words import MORE_IS_BETTER, digits, is_variant, quantity
 LANGUAGES = {"c": "C", "swift": "Swift"}
 PERCENTILES = (("p50", .30, .5), ("p90", 1, .9), ("p99", 2, .99), ("p99.9", 3, .999), ("p99.99", 4, .9999))
 LONGEST = 5.1
+AHEAD = {"faster": "This library is ahead.", "slower": "The peer is ahead.", "even": "Too close to tell."}
 
 
 class Picture(NamedTuple):
@@ -42,9 +43,9 @@ def leading(run, language, group, metric, what):
     if not first or not second:
         return ""
     mine, theirs = (run.get(language, group, subject, metric).value for subject in (first, second))
-    better = mine > theirs if metric in MORE_IS_BETTER else mine < theirs
-    return (f"{what}: {first} {quantity(mine, metric)}, the best peer, {second}, {quantity(theirs, metric)}. "
-            f"{'This library is ahead.' if better else 'The peer is ahead.'}")
+    one = ratio(run, language, group, metric, first, second)
+    ahead = AHEAD[one.verdict if one else "faster" if (mine > theirs) == (metric in MORE_IS_BETTER) else "slower"]
+    return (f"{what}: {first} {quantity(mine, metric)}, the best peer, {second}, {quantity(theirs, metric)}. {ahead}")
 
 
 def series_of(run, language, groups, metric, subjects, lasting=None):
@@ -282,8 +283,8 @@ def ratios_of(run, area):
     """Beside each peer, with the spread over the rounds; in several charts where there are many."""
     words = ("The time that this library takes for each unit of time that a peer takes, in the same run; of operations "
              "a second, and of the least to the most served, the inverse. Left of 1 this library is faster (circles), "
-             "right of it the peer is (diamonds). The thin line is the spread: the middle half of the rounds. Grey: 1 "
-             "lies within the spread.")
+             "right of it the peer is (diamonds). The thin line is the spread: the middle half of the rounds. Grey "
+             "squares are too close to tell: 1 lies within the spread, or within 3 %.")
     rows = list(compared(run, area))
     for language in ("c", "swift"):
         entries, table, count = ratio_entries(run, [row for row in rows if row[0] == language])
@@ -294,7 +295,8 @@ def ratios_of(run, area):
         title = f"Beside each peer, {LANGUAGES[language]}"
         drawing = ratios.drawn(f"ratio-{area}-{language}", title, words, entries)
         yield Picture(drawing.name, area, title, words,
-                      f"Of {count} comparisons, this library is faster in {won}, the peer in {lost}.", drawing,
+                      f"Of {count} comparisons, this library is faster in {won}, the peer in {lost}, and "
+                      f"{count - won - lost} are too close to tell.", drawing,
                       ("here", "peer", "ratio", "spread", "faster"), table)
 
 

@@ -3,10 +3,11 @@
 import math
 from typing import NamedTuple
 
-from .svg import Drawing, Scale
+from .svg import Drawing, Scale, width_of
 from .words import digits
 
 HEAD, ROW = 25, 20
+SHAPES = {"faster": 0, "slower": 3, "even": 1}
 
 
 class Entry(NamedTuple):
@@ -20,14 +21,19 @@ class Entry(NamedTuple):
     note: str = ""  # beside the mark instead of the ratio
 
 
+def beside(entry):
+    """What stands at the right end of its row."""
+    return entry.note or f"{digits(entry.middle)}x"
+
+
 def marks(drawing, entry, x, middle, left, width):
     wide = width > 600
     drawing.text(left - 8, middle + 4, entry.label, "end" if wide else "end tight", left - (22 if wide else 10))
     drawing.line(x(1), middle, x(entry.middle), middle, f"stem {entry.verdict}")
     if entry.low < entry.high:
         drawing.line(x(entry.low), middle, x(entry.high), middle, f"whisker {entry.verdict}")
-    drawing.mark(x(entry.middle), middle, entry.verdict, 3 if entry.verdict == "slower" else 0, 4)
-    drawing.text(width - 4, middle + 4, entry.note or f"{digits(entry.middle)}x", f"small end {entry.verdict}")
+    drawing.mark(x(entry.middle), middle, entry.verdict, SHAPES[entry.verdict], 4)
+    drawing.text(width - 4, middle + 4, beside(entry), f"small end {entry.verdict}")
 
 
 def groups(entries):
@@ -41,11 +47,12 @@ def groups(entries):
     return found
 
 
-def drawn(name, title, description, entries, width=400, left=206, note="", margin=48):
-    """Marks left of 1 are blue circles: faster here; right of it orange diamonds: the peer is. Grey: even."""
+def drawn(name, title, description, entries, width=400, left=206, note=""):
+    """Blue circles: faster here; orange diamonds: the peer is; grey squares: even."""
     shown = [value for entry in entries if entry.middle for value in (entry.low, entry.high)]
     least, most = max(min(shown + [0.4]) * .8, 0.002), min(max(shown + [2.5]) * 1.25, 60)
-    top, right = 22, width - margin
+    # Marks reach 5 beyond the axis.
+    top, right = 22, width - 14 - max(width_of(beside(entry), "small") for entry in entries if entry.middle)
     bottom = top + sum(HEAD if entry.middle is None else ROW for entry in entries)
     drawing = Drawing(name, title, description, width, bottom + 38 + (18 if note else 0))
     x = Scale(least, most, left, right, log=True)

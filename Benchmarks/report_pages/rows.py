@@ -9,7 +9,7 @@ import re
 import statistics
 from typing import NamedTuple
 
-from .words import MORE_IS_BETTER, is_ours, is_variant
+from .words import MORE_IS_BETTER, digits, is_ours, is_variant
 
 
 def stated(line):
@@ -70,6 +70,18 @@ def values(path):
     return {key: cell.value for key, cell in Run(path).cells.items()}
 
 
+TOO_CLOSE = 0.03
+
+
+def verdict(low, middle, high):
+    """Of a time as a share of the peer's: "faster", "slower", or "even", where that can't be told: 1 lies in the
+    spread, as it is written, or within 3 % of the middle.
+    """
+    if abs(middle - 1) < TOO_CLOSE or float(digits(low)) <= 1 <= float(digits(high)):
+        return "even"
+    return "faster" if middle < 1 else "slower"
+
+
 class Ratio(NamedTuple):
     """What this library takes for each unit of time that a peer takes: less than 1 is better, whatever the metric."""
 
@@ -84,10 +96,7 @@ class Ratio(NamedTuple):
 
     @property
     def verdict(self):
-        """Within the quartiles of the rounds: "faster", "slower" or "even"."""
-        if self.low == self.high:
-            return "faster" if self.middle < 0.97 else "slower" if self.middle > 1.03 else "even"
-        return "faster" if self.high < 1 else "slower" if self.low > 1 else "even"
+        return verdict(self.low, self.middle, self.high)
 
 
 def ratio(run, language, group, metric, ours, peer):

@@ -1,7 +1,8 @@
 """What all drawings share: colours, axes, marks. A drawing stands in a page, or alone as a file with its own colours.
 
 Blue and its neighbours are this library, warm colours and grey its peers; marks and dashes tell them apart where
-colours don't. Red and green are not used against each other.
+colours don't. Red and green are not used against each other. Each element states its colours for a light ground as
+attributes; a style sheet has those for a dark one, and nothing else.
 """
 
 import math
@@ -27,34 +28,65 @@ DASHES = {"ours-1": "", "ours-2": "", "ours-3": "7 3", "ours-4": "2 3", "peer-1"
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
+# How wide letters are, as a share of the font's size, in DejaVu Sans, which is wider than the fonts asked for.
+NARROW, LETTER, WIDE, BOLD = 0.35, 0.62, 0.9, 1.12
+VERDICTS = ("faster", "slower", "even")
+SERIES = (*DASHES, *VERDICTS)
+# What a class says besides the colour, as attributes: viewers that know no style sheet, or no variables, draw the same.
+ATTRIBUTES = {
+    "grid": {"stroke-width": "1"}, "one": {"stroke-width": "1.4"}, "spread": {"stroke-width": "1.2", "opacity": ".55"},
+    "stem": {"stroke-width": "5", "opacity": ".4"}, "whisker": {"stroke-width": "2"},
+    "leader": {"stroke-width": ".8", "opacity": ".6"},
+    "line": {"fill": "none", "stroke-width": "1.6", "stroke-linejoin": "round"}, "ours": {"stroke-width": "3.2"},
+    "small": {"font-size": "11"}, "tight": {"font-size": "11.5"}, "head": {"font-weight": "600"},
+    "end": {"text-anchor": "end"}, "middle": {"text-anchor": "middle"},
+}
+# The colour of each class that names no series; a text without a class is of the colour "text".
+COLOURS = {"small": "small", "grid": "grid", "one": "text", "panel": "page"}
+FILLED, DRAWN = ("text", "circle", "polygon", "rect"), ("line", "path")
+
+
 def variables(colours):
     return " ".join(f"--{name}: {colour};" for name, colour in colours.items())
 
 
-def style():
-    """Without the colours themselves, which `palette` gives."""
-    series = list(DASHES)
-    rules = [
-        "text { fill: var(--text); font-size: 12px; }", ".small { fill: var(--small); font-size: 11px; }",
-        ".tight { font-size: 11.5px; }", ".head { font-weight: 600; }", ".panel { fill: var(--page); }",
-        ".end { text-anchor: end; }", ".middle { text-anchor: middle; }",
-        ".grid { stroke: var(--grid); stroke-width: 1; }", ".one { stroke: var(--text); stroke-width: 1.4; }",
-        "path.line { fill: none; stroke-width: 1.6; stroke-linejoin: round; }", "path.ours { stroke-width: 3.2; }",
-        ".spread { stroke-width: 1.2; opacity: .55; }", ".stem { stroke-width: 5; opacity: .4; }",
-        ".whisker { stroke-width: 2; }", ".leader { stroke-width: .8; opacity: .6; }",
-    ]
-    for name in series + ["faster", "slower", "even"]:
-        dash = f" stroke-dasharray: {DASHES[name]};" if DASHES.get(name) else ""
-        rules.append(f".{name} {{ stroke: var(--{name}); fill: var(--{name}); }}")
-        rules.append(f"text.{name} {{ stroke: none; }}")
-        if dash:
-            rules.append(f"path.line.{name} {{{dash} }}")
-    return rules
+def colour_of(kind):
+    names = kind.split()
+    return next((name for name in names if name in SERIES),
+                next((COLOURS[name] for name in names if name in COLOURS), "text"))
+
+
+def attributes(tag, kind):
+    """The class, and all that it means on a light ground."""
+    found = {"font-size": "12"} if tag == "text" else {}
+    for name in kind.split():
+        found.update(ATTRIBUTES.get(name, {}))
+        if tag == "path" and DASHES.get(name):
+            found["stroke-dasharray"] = DASHES[name]
+    found["fill" if tag in FILLED else "stroke"] = LIGHT[colour_of(kind)]
+    return f'class="{kind}" ' + " ".join(f'{name}="{value}"' for name, value in found.items())
+
+
+def dark_style(scope=""):
+    """The colours on a dark ground, in place of those that the attributes state."""
+    rules = [(f"{scope}text", "fill", "text")]
+    for name, colour in (*COLOURS.items(), *((name, name) for name in SERIES)):
+        rules.append((", ".join(f"{scope}{tag}.{name}" for tag in FILLED), "fill", colour))
+        rules.append((", ".join(f"{scope}{tag}.{name}" for tag in DRAWN), "stroke", colour))
+    lines = [f"{where} {{ {what}: {DARK[colour]}; }}" for where, what, colour in rules]
+    return ["@media (prefers-color-scheme: dark) {", *lines, "}"]
 
 
 def palette(root):
     return [f"{root} {{ {variables(LIGHT)} }}",
             f"@media (prefers-color-scheme: dark) {{ {root} {{ {variables(DARK)} }} }}"]
+
+
+def width_of(words, kind):
+    """How wide a text is at most."""
+    size = next((float(ATTRIBUTES[name]["font-size"]) for name in ("small", "tight") if name in kind.split()), 12)
+    letters = (NARROW if letter in " ijlfrt.,:;/'()1|" else WIDE if letter in "mwMW…%@" else LETTER for letter in words)
+    return sum(letters) * size * (BOLD if "head" in kind.split() else 1)
 
 
 class Drawing:
@@ -64,26 +96,27 @@ class Drawing:
 
     def text(self, x, y, words, kind="", room=None):
         """Drawn narrower where a wide font would need more than `room`."""
-        most = len(words) * (8 if "head" in kind else 6.4)
+        most = width_of(words, kind)
         fit = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if room and most > room else ""
-        self.parts.append(f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{fit}>{escape(words)}</text>')
+        self.parts.append(f'<text {attributes("text", kind)} x="{x:.1f}" y="{y:.1f}"{fit}>{escape(words)}</text>')
 
     def line(self, x1, y1, x2, y2, kind):
-        self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
+        self.parts.append(
+            f'<line {attributes("line", kind)} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
 
     def path(self, points, kind):
         steps = " ".join(f"{'L' if index else 'M'}{x:.1f} {y:.1f}" for index, (x, y) in enumerate(points))
-        self.parts.append(f'<path class="line {kind}" d="{steps}"/>')
+        self.parts.append(f'<path {attributes("path", f"line {kind}")} d="{steps}"/>')
 
     def mark(self, x, y, kind, shape=0, size=3.6):
         """Filled: a circle, a square, a triangle or a diamond."""
         if shape % 4 == 0:
-            self.parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}"/>')
+            self.parts.append(f'<circle {attributes("circle", kind)} cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}"/>')
             return
         corners = {1: ((-.85, -.85), (.85, -.85), (.85, .85), (-.85, .85)), 2: ((0, -1.15), (1.1, .85), (-1.1, .85)),
                    3: ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0))}[shape % 4]
         points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-        self.parts.append(f'<polygon class="{kind}" points="{points}"/>')
+        self.parts.append(f'<polygon {attributes("polygon", kind)} points="{points}"/>')
 
     def _svg(self, attributes, head=()):
         name = self.name
@@ -98,11 +131,11 @@ class Drawing:
 
     def alone(self):
         """As a file. Its title stands above the drawing."""
-        space, rules = 30, "\n".join(palette("svg") + style())
+        space, rules = 30, "\n".join(dark_style())
         head = [f"<style>{rules}</style>",
-                f'<rect class="panel" x="0" y="{-space}" width="{self.width}"'
+                f'<rect {attributes("rect", "panel")} x="0" y="{-space}" width="{self.width}"'
                 f' height="{self.height + space:.0f}" rx="8"/>',
-                f'<text class="head" x="12" y="{-space + 20}">{escape(self.title)}</text>']
+                f'<text {attributes("text", "head")} x="12" y="{-space + 20}">{escape(self.title)}</text>']
         text = self._svg('xmlns="http://www.w3.org/2000/svg" ', head)
         return text.replace(f'viewBox="0 0 {self.width} {self.height:.0f}"',
                             f'viewBox="0 {-space} {self.width} {self.height + space:.0f}"') + "\n"

@@ -51,9 +51,9 @@ def readme_rows(runs):
     return [(row, found) for rows in TABLES.values() for row in rows() if row.readme and (found := row.ratios(runs))]
 
 
-def readme_table(runs, losing):
+def readme_table(runs, verdict):
     return table(("what", "here", "beside", "ratio"), [
-        (row.readme, *row.names, span(found)) for row, found in readme_rows(runs) if row.losing(runs) == losing])
+        (row.readme, *row.names, span(found)) for row, found in readme_rows(runs) if row.verdict(runs) == verdict])
 
 
 def short_of_aim(runs):
@@ -90,8 +90,9 @@ def tables(paths):
     yield DOCUMENT, "short of the aim", short_of_aim(runs)
     for name, rows in TABLES.items():
         yield DOCUMENT, name, section(rows(), runs)
-    yield README, "faster here", readme_table(runs, losing=False)
-    yield README, "faster elsewhere", readme_table(runs, losing=True)
+    yield README, "faster here", readme_table(runs, "faster")
+    yield README, "faster elsewhere", readme_table(runs, "slower")
+    yield README, "too close to tell", readme_table(runs, "even")
 
 
 def written(folder=RUNS):

@@ -1,10 +1,11 @@
 """The rows of the tables of measurements: which figure stands in which table, beside which peer, in which words."""
-import statistics
+import math
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "Benchmarks"))
 import report  # noqa: E402
+from report_pages.rows import verdict  # noqa: E402
 from report_pages.words import MORE_IS_BETTER  # noqa: E402
 
 C_PEERS = ("pthread_mutex", "pthread adaptive", "absl::Mutex", "nsync_mu", "parking_lot")
@@ -44,9 +45,12 @@ class Row:
     def ratios(self, runs):
         return [here / peer for here, peer in self.all_measured(runs) if peer]
 
-    def losing(self, runs):
-        middle = statistics.median(self.ratios(runs))
-        return middle < 1 if self.metric in MORE_IS_BETTER else middle > 1
+    def verdict(self, runs):
+        """"faster", "slower" or "even", by the spread over the runs."""
+        found = self.ratios(runs)
+        if self.metric in MORE_IS_BETTER:
+            found = [1 / ratio for ratio in found]
+        return verdict(min(found), math.sqrt(min(found) * max(found)), max(found))
 
 
 PLAIN, LOCALS = "uncontended increment", "a loop over a local"

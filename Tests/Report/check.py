@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = Path(__file__).with_name("sample.tsv")
 sys.path.insert(0, str(ROOT / "Benchmarks"))
 
+import drawings  # noqa: E402
 import judgements  # noqa: E402
 import rendered  # noqa: E402
 from report_pages import page, pictures  # noqa: E402
@@ -48,6 +49,8 @@ def drawing_faults(element, name, prefix=""):
                 yield f"{name}: {key} is {value}"
     if not any(part.tag.removeprefix(prefix) in ("path", "circle", "polygon") for part in element.iter()):
         yield f"{name}: it shows nothing"
+    for fault in drawings.faults(element):
+        yield f"{name}: {fault}"
 
 
 def figure_faults(figure):
@@ -109,6 +112,10 @@ PLANTED = {
     "a chart without a table": ("<tbody>", "<tfoot>"),
     "a chart without words": ("<figcaption>", "<figcaption><!--"),
     "colours for light screens only": ("prefers-color-scheme: dark", "print"),
+    "a colour from a variable": ('fill="#0550c8"', 'fill="var(--ours-1)"'),
+    "a mark that leaves its colour to the style sheet": ('fill="#0550c8" cx=', 'cx='),
+    "a tie that counts": ("whisker even", "whisker faster"),
+    "a label over a mark": ('<text class="small end', '<text dx="-150" class="small end'),
 }
 CLOSED = {"<metadata id=": ("</desc>", "</metadata>"), "<tfoot>": ("</tbody>", "</tfoot>"),
           "<figcaption><!--": ("</figcaption>", "--></figcaption>")}

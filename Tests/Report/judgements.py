@@ -19,7 +19,7 @@ import recorded  # noqa: E402
 import report  # noqa: E402
 from report_pages import compare, page, pictures  # noqa: E402
 from report_pages.areas import OTHER, area_of  # noqa: E402
-from report_pages.rows import Cell, Run  # noqa: E402
+from report_pages.rows import Cell, Run, verdict  # noqa: E402
 from report_pages.words import is_ours, quantity  # noqa: E402
 from rows import TABLES  # noqa: E402
 
@@ -154,6 +154,26 @@ def finding_faults(path, by_this_library):
         yield f"{whose} is ahead in all rows, and the rows in which a peer is ahead say something else"
 
 
+def tie_faults(path):
+    """Who is ahead by what the rounds differ, or by 3 %, is not ahead: all rows are made even, with rounds around 1."""
+    for rounds in ((1, 1, 1), (0.96, 1.01, 1.03), (1.02, 1.02, 1.02)):
+        run = won(path, True)
+        run.cells = {key: cell if key[3] == "samples" else
+                     Cell(rounds[1], rounds) if is_ours(key[2], key[1]) else Cell(1, (1, 1, 1))
+                     for key, cell in run.cells.items()}
+        for picture in pictures.pictures(run):
+            if picture.finding and "too close to tell" not in picture.finding.lower():
+                yield f"rounds of {rounds} are no tie: {picture.finding}"
+            if re.search("faster in [1-9]|the peer in [1-9]", picture.finding):
+                yield f"rounds of {rounds} count: {picture.finding}"
+        if {one.verdict for one in pictures.overview(run)} != {"even"}:
+            yield f"rounds of {rounds} count in the summary"
+    for low, high, right in ((0.98, 1.1, "even"), (0.9, 0.98, "faster"), (1.06, 1.2, "slower"), (1.01, 1.02, "even"),
+                             (0.9, 0.996, "even"), (1.04, 1.3, "even")):
+        if (found := verdict(low, math.sqrt(low * high), high)) != right:
+            yield f"{low} to {high} is said to be {found}"
+
+
 def unit_faults():
     for value, metric, text in ((1500, "ns", "1.5 us"), (2, "p99 us", "2.0 us"), (3000, "late us", "3.0 ms"),
                                 (2.5e9, "ns", "2.5 s"), (0.5, "ns", "0.50 ns"), (17, "instructions", "17"),
@@ -281,6 +301,7 @@ def faults(sample):
     yield from peer_faults()
     for by_this_library in (True, False):
         yield from finding_faults(sample, by_this_library)
+    yield from tie_faults(sample)
     yield from unit_faults()
     yield from area_faults(values)
     yield from compare_faults()

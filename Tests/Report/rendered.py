@@ -16,17 +16,32 @@ SCREENS = {"light": 1, "dark": 0}
 # letters a machine has differs.
 MEASURE = """<!DOCTYPE html><meta charset="utf-8"><body><pre id="measured"></pre><script>
 const text = PAGE, found = [];
+function named(part) { return part.ownerSVGElement.parentNode.parentNode.id + ": " + part.textContent; }
+// A box of text has room over and under the letters.
+function letters(part) {
+  const box = part.getBBox();
+  return {x: box.x, width: box.width, y: box.y + box.height * .2, height: box.height * .6};
+}
+function meet(one, other) {
+  return one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height &&
+    other.y < one.y + one.height;
+}
 function measure(frame, width) {
   const page = frame.contentDocument, root = page.documentElement;
   for (const part of page.querySelectorAll("details")) part.open = true;
   const beyond = [...page.querySelectorAll("svg text")].filter(part => {
     const box = part.getBBox(), svg = part.ownerSVGElement.viewBox.baseVal;
     return box.x < -8 || box.x + box.width > svg.width + 8;
-  }).map(part => part.ownerSVGElement.parentNode.parentNode.id + ": " + part.textContent);
+  }).map(named);
+  const over = [...page.querySelectorAll("svg text")].filter(part => {
+    const marks = [...part.ownerSVGElement.querySelectorAll("circle, polygon, .stem, .whisker, .spread")];
+    return marks.some(mark => meet(letters(part), mark.getBBox()));
+  }).map(named);
   const style = frame.contentWindow.getComputedStyle(page.body);
   const drawings = [...page.querySelectorAll(".chart svg")];
   const small = drawings.filter(part => part.getBoundingClientRect().width < 250).length;
-  found.push({width, needed: Math.max(root.scrollWidth, page.body.scrollWidth), shown: root.clientWidth, beyond, small,
+  found.push({width, needed: Math.max(root.scrollWidth, page.body.scrollWidth), shown: root.clientWidth, beyond,
+              over, small,
               ground: style.backgroundColor, ink: style.color});
   document.getElementById("measured").textContent = JSON.stringify(found);
 }
@@ -76,6 +91,8 @@ def faults(program, text, screens=tuple(SCREENS)):
                 yield f"{place}: the page is {one['needed']} pixels wide"
             for label in one["beyond"]:
                 yield f"{place}: a label leaves its drawing: {label}"
+            for label in one["over"]:
+                yield f"{place}: a label stands over a mark: {label}"
             if one["small"]:
                 yield f"{place}: {one['small']} drawings are too small to read"
             if (brightness(one["ground"]) > brightness(one["ink"])) != (screen == "light"):
@@ -90,6 +107,7 @@ def brightness(colour):
 PLANTED = {
     "something wider than a phone": ("</main>", '<div style="width: 700px">wide</div></main>', "pixels wide"),
     "a label that leaves its drawing": ('<text class="small', '<text dx="390" class="small', "leaves its drawing"),
+    "a label over a mark": ('<circle class="', '<circle r="60" class="', "over a mark"),
     "a drawing too small to read": (".chart svg { display: block; width: 100%;", ".chart svg { width: 200px;", "small"),
     "light colours on a dark screen": ("@media (prefers-color-scheme: dark)", "@media (min-width: 99999px)", "ground"),
 }
