@@ -5,7 +5,9 @@
 - Each place in the code that docs name as file: function, function is where the function is defined.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
-- How many clients, mutants and models there are, where a document says so.
+- ARCHITECTURE.md names each source of the kernel in the row of its layer.
+- Numbers that documents state are those of the sources (numbers_stated.py); verification.md and ARCHITECTURE.md have no
+  others.
 - Each drawing in docs/design was made from the text beside it.
 - No line that somebody writes is longer than 120 columns. Tables, addresses, shown output and what can't be wrapped are
   exempt (`is_exempt`); sources in C and Swift are measured by scripts/format.
@@ -18,6 +20,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import numbers_stated as numbers
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs/design"
@@ -241,37 +245,24 @@ def paragraphs(path):
 
 # ---- Numbers ------------------------------------------------------------------------------------------------------
 
-NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
-
-
-def runs(pattern):
-    """How many lines of Tests/Model/check begin so."""
-    return len(re.findall(pattern, (ROOT / "Tests/Model/check").read_text(), re.M))
-
-
-# A document, what stands before and after a number there, and how many there are.
-COUNTED = [
-    ("docs/verification.md", r"(\w+) clients, half a page", lambda: len(client_names())),
-    ("docs/verification.md", r"(\w+) mutants, each of which", lambda: len(mutants())),
-    ("README.md", r"(\w+) mutants, each of which", lambda: len(mutants())),
-    ("docs/verification.md", r"(\w+) runs must pass", lambda: runs("^try 0 ")),
-    ("docs/verification.md", r"must pass, and (\w+) variants", lambda: runs("^try 1 ")),
-    ("docs/verification.md", r"`check full` adds (\w+) larger sizes", lambda: runs("^    try 0 ")),
-    ("Tests/README.md", r"(\w+) that must pass and \w+ variants", lambda: runs("^try 0 ")),
-    ("Tests/README.md", r"that must pass and (\w+) variants", lambda: runs("^try 1 ")),
-    ("Tests/README.md", r"(\w+) more sizes", lambda: runs("^    try 0 ")),
-]
-
-
 def check_numbers():
-    for name, pattern, count in COUNTED:
-        path, there = ROOT / name, count()
-        text = path.read_text()
-        match = re.search(pattern.replace(" ", r"\s+"), text)
-        if not match:
-            fail(path, 1, f"no number stands at: {pattern}")
-        elif match[1] != str(there) and match[1] not in NUMBERS[there:there + 1]:
-            fail(path, text[:match.start(1)].count("\n") + 1, f"{match[1]} stands here, and there are {there}")
+    for name, line, text in numbers.faults(len(client_names())):
+        fail(ROOT / name, line, text)
+
+
+LAYERS = ROOT / "Sources/CSyncKernel/src"
+
+
+def check_layers():
+    """Each source of the kernel stands in the row of its layer in ARCHITECTURE.md."""
+    path = ROOT / "ARCHITECTURE.md"
+    rows = {match[1]: (number, match[2]) for number, line in prose(path)
+            if (match := re.match(r"^\| (\w+) \| (.*) \|$", line))}
+    for source in sorted(LAYERS.glob("*/*.[ch]")):
+        number, row = rows.get(source.parent.name, (1, ""))
+        named = {name.removesuffix(".h") for name in re.findall(r"`([\w.]+)`", row)}
+        if source.stem not in named:
+            fail(path, number, f"{source.name} of {source.parent.name} is not named")
 
 
 # ---- Drawings and lines -------------------------------------------------------------------------------------------
@@ -330,6 +321,7 @@ def main():
     for path in filter(is_checked, files()):
         check_lines(path)
     check_numbers()
+    check_layers()
     check_drawings()
     count = f"{len(documents)} documents"
     print(f"{count}, {failures} failures" if failures else f"{count} are in order")
