@@ -2,7 +2,8 @@
 """Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds.
 
 - Each link among the documents leads to a file, a heading or an article that is there.
-- Each place in the code that docs name as file: function, function is where the function is defined.
+- Each place in the code that docs name as file: function, function is where the function is defined. Each row of
+  who-goes-next.md has such a place.
 - Each name in docs that stands in backquotes exists: files, functions, fields, types and constants in the sources
   or the tests. After the words client, mutant, model, variant, test and Swift mutant the names must be of that kind.
 - ARCHITECTURE.md names each source of the kernel in the row of its layer.
@@ -195,17 +196,24 @@ def exists(name):
     return all(word in words() or word.isdigit() for word in re.findall(r"\w+", name))
 
 
-PLACE = re.compile(rf"`(\w+\.[ch])`: ({NAME}(?:, {NAME})*)")
+PLACE = re.compile(rf"`([\w+]+\.(?:[ch]|swift))`: ({NAME}(?:, {NAME})*)")
+ORDERS = ROOT / "docs/who-goes-next.md"  # each row says where it is decided
 
 
 def defines(name, function):
     """Whether one of the files of this name defines the function."""
-    definition = re.compile(rf"^\w[^;{{}}()]*(?:\(\([^;{{}}()]*\)\)[^;{{}}()]*)?\b{function}\([^;{{}}]*\)\s*\{{", re.M)
+    if name.endswith(".swift"):
+        definition = re.compile(rf"\b(?:func|var) {function}\b")
+    else:
+        attribute = r"(?:\(\([^;{}()]*\)\)[^;{}()]*)?"
+        definition = re.compile(rf"^\w[^;{{}}()]*{attribute}\b{function}\([^;{{}}]*\)\s*\{{", re.M)
     return any(definition.search(path.read_text()) for path in files() if path.name == name)
 
 
 def check_places(path):
     for number, line in prose(path):
+        if path == ORDERS and re.match(r"\| (?!object|type)[^-]", line) and not PLACE.search(line):
+            fail(path, number, "the row names no function that decides")
         for name, listed in PLACE.findall(line):
             for function in re.findall(r"`([^`]+)`", listed):
                 if not defines(name, function):

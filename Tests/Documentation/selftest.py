@@ -49,6 +49,7 @@ LINES = [
     (f"| {LONG} |", None),
     (f"```text\n{LONG}\n```", None),
 ]
+ORDERS = "docs/who-goes-next.md"
 # A file of the copy, what is replaced in it, by what, and what must be said; where nothing is replaced, it is appended.
 REPLACED = [
     ("docs/verification.md", r"\w+( clients,\s+half a page)", r"7\1", "7 stands here, and there are "),
@@ -58,6 +59,9 @@ REPLACED = [
     ("docs/verification.md", r"\d+( newest\s+messages)", r"25\1", "25 stands here, and there are 24"),
     ("ARCHITECTURE.md", r"folders( of `src`)", r"eleven folders\1", "eleven is neither written nor checked"),
     ("ARCHITECTURE.md", r"(# Architecture)", r"\1 of 17 parts", "17 is neither written nor checked by a script"),
+    (ORDERS, r"`cond\.c`: `move_first`", "`cond.c`: `csk_gate_next`", "csk_gate_next is not defined in cond.c"),
+    (ORDERS, r"(`TaskQueue\.swift`): `\w+`", r"\1: `refill`", "refill is not defined in TaskQueue.swift"),
+    (ORDERS, r"`snapshot\.c`: `\w+`", "its gate", "the row names no function that decides"),
     ("ARCHITECTURE.md", r"`arrivals`", r"those", "arrivals.c of base is not named"),
     ("docs/design/gate.dot", None, "\n", "docs/design/gate.dot:1: error: gate.svg was not made from it"),
     ("docs/planted.dot", None, "graph {}\n", "docs/planted.dot:1: error: planted.svg was not made from it"),
