@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds.
+"""Checks the documents themselves; scripts/test-docs calls it from the root of the repository. It takes seconds. With
+--write it writes the tables that documents take from sources (source_tables.py).
 
 - Each link among the documents leads to a file, a heading or an article that is there.
 - Each place in the code that docs name as file: function, function is where the function is defined. Each row of
@@ -10,6 +11,7 @@
 - Numbers that documents state are those of the sources (numbers_stated.py); verification.md and ARCHITECTURE.md have no
   others.
 - Each drawing in docs/design was made from the text beside it.
+- Each table of a state word is that of its source.
 - No line that somebody writes is longer than 120 columns. Tables, addresses, shown output and what can't be wrapped are
   exempt (`is_exempt`); sources in C and Swift are measured by scripts/format.
 """
@@ -23,6 +25,7 @@ import sys
 from pathlib import Path
 
 import numbers_stated as numbers
+import source_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs/design"
@@ -316,6 +319,9 @@ def check_lines(path):
 
 
 def main():
+    if "--write" in sys.argv[1:]:
+        source_tables.write()
+        return 0
     documents = [path for path in files() if path.suffix == ".md"]
     for path in documents:
         check_links(path)
@@ -330,6 +336,8 @@ def main():
         check_lines(path)
     check_numbers()
     check_layers()
+    for path, line, text in source_tables.faults():
+        fail(path, line, text)
     check_drawings()
     count = f"{len(documents)} documents"
     print(f"{count}, {failures} failures" if failures else f"{count} are in order")
