@@ -80,7 +80,7 @@ def counted(clients):
         (VERIFIED, r"sees the (\d+) newest", stated("Tests/Explorer/core.h", r"MAX_MESSAGES = (\d+)")),
         (VERIFIED, r"has come to (\d+) steps", stated("Tests/Explorer/turns.h", r"FAIR_FROM = (\d+)")),
         (VERIFIED, r"at ([\d ]+) steps, those", stated("Tests/Explorer/core.h", r"MAX_STEPS = (\d+)")),
-        (VERIFIED, r"told by the ([\d ]+) steps", stated("Tests/Explorer/core.h", r"MAX_STEPS = (\d+)")),
+        (VERIFIED, r"reported by the ([\d ]+) steps", stated("Tests/Explorer/core.h", r"MAX_STEPS = (\d+)")),
         (VERIFIED, r"those of the last (\d+)", stated("Tests/Explorer/turns.c", r"LAST = (\d+)")),
         (VERIFIED, r"(\w+) of them keep a thread awake", loops()),
     ]
