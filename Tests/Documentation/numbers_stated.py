@@ -50,7 +50,8 @@ def fewer_in_relacy():
 
 
 MAIN, STRATEGY, EXPLORE = "Tests/Explorer/main.c", "Tests/Explorer/strategy.c", "scripts/explore"
-VERIFIED = "docs/verification.md"
+VERIFIED, ORDERS, KERNEL = "docs/verification.md", "docs/who-goes-next.md", "Sources/CSyncKernel/src"
+ARRIVALS = "Sources/CSyncKernel/include/csynckernel/arrivals.h"
 
 
 # A document, what stands before and after a number there, and how many there are, by the number of the clients.
@@ -83,6 +84,10 @@ def counted(clients):
         (VERIFIED, r"reported by the ([\d ]+) steps", stated("Tests/Explorer/core.h", r"MAX_STEPS = (\d+)")),
         (VERIFIED, r"those of the last (\d+)", stated("Tests/Explorer/turns.c", r"LAST = (\d+)")),
         (VERIFIED, r"(\w+) of them keep a thread awake", loops()),
+        (ORDERS, r"without one an unnamed waiter (\d+) times", stated(ARRIVALS, r"CSK_BYPASS_UNNAMED = (\d+)")),
+        (ORDERS, r"goes on after (\d+) works", stated(f"{KERNEL}/queue/workqueue_worker.c", r"QUANTUM = (\d+)")),
+        (ORDERS, r"every (\d+)th item", stated(f"{KERNEL}/pool/pool.c", r"turn_of_lower = (\d+)")),
+        ("docs/limits.md", r"is overtaken (\d+) times at most", stated(ARRIVALS, r"CSK_BYPASS_UNNAMED = (\d+)")),
     ]
 
 
