@@ -10,7 +10,7 @@ import concurrent.futures, glob, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "thread_number", "fork", "queue_lock", "arrivals", "heap", "observe", "probe", "counting",
+EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals", "heap", "observe", "probe", "counting",
             "counted", "announce", "pool_watch", "trampoline", "waiter", "told_wait", "yield", "text", "gate",
             "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave",
             "gate_async", "gate_lane", "gate_watch", "mutex", "pqueue", "pqueue_line", "pqueue_async",

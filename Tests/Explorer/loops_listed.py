@@ -6,7 +6,6 @@ SPINS = {
     "src/lock/gate.c watch_gate": 1,
     "src/lock/gate_await.c come_again_or_wait": 1,
     "src/lock/sem.c spin_to_take": 1,
-    "src/pool/pool.c csk_pool_prepare": 1,
     "src/queue/pqueue.c spin_in_line": 1,
     "src/queue/pqueue_line.h csk_pqueue_lock": 1,
     "src/queue/workqueue_life.c csk_workqueue_destroy": 1,
@@ -22,11 +21,9 @@ SPINS = {
     "src/thread/name.c csk_name_try_of": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
     "src/wait/spin_park.h csk_word_spin": 1,
-    "src/wait/timer.c csk_timer_prepare": 1,
     "src/wait/waits.c csk_waits_try_lock": 1,
     "src/wait/watch.c csk_watch_word": 1,
     "src/wait/watch.c csk_yield_for_word": 1,
-    "src/wait/watchdog.c await_start": 1,
 }
 
 # Between two looks the thread sleeps, and whoever makes the step wakes it, or a time does. That nobody does is a
@@ -48,10 +45,10 @@ PARKS = {
     "src/rcu/rcu_reclaim.c gather": 1,
     "src/rcu/rcu_reclaim.c run_worker": 1,
     "src/rcu/rcu_reclaim.c sleep_until_pushed": 1,
-    "src/rcu/rcu_reclaim.c start_worker": 1,
     "src/readwrite/rwlock_bias.c csk_rwlock_revoke": 1,
     "src/wait/listed.c csk_listed_take_off": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
+    "src/wait/service.c csk_service_begin": 1,
     "src/wait/timer.c csk_timer_cancel": 1,
     "src/wait/timer.c run_timers": 1,
     "src/wait/waiter.c csk_waiter_await_granter": 1,

@@ -32,6 +32,7 @@ CLIENTS = {
     "gate_order": ["await_*"],
     "fork": ["fork_*"],
     "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"],
+    "service": ["timer_*", "rcu_*", "pool_*", "watchdog_*", "fork_*"],
     "timer": ["timer_*", "fork_*", "async_*", "gate_*"],
     "rwlock": ["rwlock_*", "pool_*", "work_end_*", "fork_*"],
     "reads": ["rwlock_*", "fork_*"],

@@ -43,9 +43,9 @@ static void after_fork_in_child(void) {
     csk_pool.queued = 0;
     csk_pool.all = csk_pool.idle = NULL;
     csk_pool_process.ready = 0;
-    csk_pool.waking = csk_pool.watching = csk_pool.starting = false;
-    csk_pool.supervised = csk_pool_is_supervisor; /* it lives on where a reporter has forked, on its thread */
-    csk_announced = NULL;                         /* until this thread counts as a worker again */
+    csk_pool.waking = csk_pool.watching = false;
+    if (csk_pool_is_supervisor) csk_service_goes_on(&csk_pool.supervisor); /* a reporter has forked */
+    csk_announced = NULL; /* until this thread counts as a worker again */
     csk_announced_count = 0;
 }
 
@@ -107,13 +107,18 @@ static void learn_processors(void) {
     csk_queue_unlock(&csk_pool.lock);
 }
 
-/* The caller has counted the worker. */
+/* Nobody else may count on the worker before it is known that it runs. */
 static int start_first(void) {
+    if (csk_pool_ready() != 0) return 0; /* a worker goes on in this child */
     if (csk_load(&csk_pool.wanted, CSK_RELAXED) == 0) learn_processors();
     int error = csk_pool_start_supervisor();
-    if (error == 0) return csk_pool_start_worker();
+    if (error != 0) return error;
     csk_queue_lock(&csk_pool.lock);
-    csk_pool_count_workers(-1u);
+    csk_pool_count_workers(1);
+    csk_queue_unlock(&csk_pool.lock);
+    error = csk_pool_start_worker();
+    csk_queue_lock(&csk_pool.lock);
+    if (error == 0) is_ready();
     csk_queue_unlock(&csk_pool.lock);
     return error;
 }
@@ -124,7 +129,7 @@ int csk_pool_configure(const csk_pool_attr_t *attr) {
     if (attr->stack_size != 0 && attr->stack_size < CSK_POOL_STACK_MIN) return EINVAL;
     if (attr->stack_size > CSK_POOL_STACK_MAX) return EINVAL;
     csk_queue_lock(&csk_pool.lock);
-    bool used = csk_pool.wanted != 0 || csk_pool.starting;
+    bool used = csk_pool.wanted != 0;
     if (!used) csk_pool.attr = *attr;
     csk_queue_unlock(&csk_pool.lock);
     return used ? EBUSY : 0;
@@ -132,25 +137,8 @@ int csk_pool_configure(const csk_pool_attr_t *attr) {
 
 int csk_pool_prepare(void) {
     if (CSK_LIKELY(csk_pool_ready() != 0)) return 0;
-    int error = csk_fork_handled();
-    if (error != 0) return error;
-    csk_queue_lock(&csk_pool.lock);
-    for (uint32_t waits = 0; csk_pool.starting; waits++) {
-        csk_queue_unlock(&csk_pool.lock);
-        csk_platform_await_step(waits);
-        csk_queue_lock(&csk_pool.lock);
-    }
-    bool first = csk_pool.starting = csk_pool_ready() == 0;
-    csk_pool_count_workers(first);
-    csk_queue_unlock(&csk_pool.lock);
-    if (!first) return 0;
-    /* Nobody else may count on the worker before it is known that it runs. */
-    error = start_first();
-    csk_queue_lock(&csk_pool.lock);
-    csk_pool.starting = false;
-    if (error == 0) is_ready();
-    csk_queue_unlock(&csk_pool.lock);
-    return error;
+    int status = csk_service_begin(&csk_pool.first);
+    return status != EINPROGRESS ? status : csk_service_end(&csk_pool.first, start_first());
 }
 
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {

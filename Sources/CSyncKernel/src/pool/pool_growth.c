@@ -14,13 +14,7 @@ static void supervise(void *context);
 /* A reporter may end it. */
 static const csk_lasting_thread_t supervisor = { .body = supervise, .name = "csk-pool" };
 
-int csk_pool_start_supervisor(void) {
-    uint32_t seen = csk_load(&csk_pool.supervised, CSK_RELAXED);
-    if (CSK_LIKELY(seen != 0) || !csk_cas(&csk_pool.supervised, &seen, 1u, CSK_RELAXED)) return 0;
-    int error = csk_platform_start_lasting_thread(&supervisor);
-    if (error != 0) csk_store(&csk_pool.supervised, 0u, CSK_RELAXED);
-    return error;
-}
+int csk_pool_start_supervisor(void) { return csk_service_start(&csk_pool.supervisor, &supervisor); }
 
 /* The supervisor may be about to go to sleep for longer, and then finds the work under the lock. Or it looks once for
  * nothing. */

@@ -5,6 +5,7 @@
 
 #include "pool/pool.h"
 #include "pool/pool_watch.h"
+#include "wait/service.h"
 
 typedef struct csk_pool_worker {
     struct csk_pool_worker *next_idle;
@@ -32,7 +33,6 @@ static const uint8_t csk_pool_order[CSK_POOL_LEVELS] = { CSK_POOL_URGENT, CSK_PO
 typedef struct csk_pool_state {
     uint32_t lock;
     uint32_t workers, wanted; /* `wanted`: as many as there are processors */
-    bool starting;            /* the first worker is being started */
     bool throttled;           /* all threads may stand still at once: see pool_watch.c */
     uint32_t most;            /* the limit for workers that don't sleep inside their functions */
     csk_pool_attr_t attr;     /* its `most`: the limit that includes those that sleep */
@@ -47,7 +47,8 @@ typedef struct csk_pool_state {
     int64_t look_ns;        /* when it looks next; CSK_NEVER: not before a watch begins */
     csk_pool_stall_t stall; /* what is reported when nothing can be done */
     uint32_t signal;        /* the supervisor's park word */
-    uint32_t supervised;    /* 1: there is a supervisor, or it is being started */
+    csk_service_t supervisor;
+    csk_service_t first; /* the first worker */
 } csk_pool_state_t;
 extern csk_pool_state_t csk_pool __attribute__((visibility("hidden")));
 

@@ -38,10 +38,9 @@
  * thread gives its place back before it counts itself in `blocked`, so whoever finds it counted there no longer finds
  * the place taken. A thread that is not counted there yet will find what `counted` has become, and tries again.
  *
- * The worker starts at the first call that needs it. Its states are NONE, STARTING and RUNS. One thread starts it, and
- * others that come meanwhile wait for the outcome. A refusal leaves NONE, and the next call tries again. Nodes that
- * were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that. `worker` orders nothing: what
- * the worker works on comes to it by `incoming`, and whoever finds that it runs reads nothing of it.
+ * The worker starts at the first call that needs it (service.h). Where that is refused the next call tries again. Nodes
+ * that were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that. What the worker works on
+ * comes to it by `incoming`, and whoever finds that it runs reads nothing of it.
  *
  * fork. The lock is held over a fork, for a few microseconds. A child sees memory as at one instant. It sees the three
  * lists whole, since nobody is changing them. Of a push, or of the worker's step to the next node, it sees either
@@ -59,8 +58,8 @@
 #include "rcu/rcu_watch.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
+#include "wait/service.h"
 
-enum { NONE, STARTING, RUNS };
 enum { AWAKE, IDLE, GATHERS };
 
 static int64_t room_wait_ns = 10 * 1000000;
@@ -73,7 +72,7 @@ static struct {
     /* Read by each thread that retires, and written seldom. */
     uint64_t limit __attribute__((aligned(64)));
     uint64_t counted; /* what `reclaimed` was some time ago */
-    uint32_t worker;
+    csk_service_t worker;
     uint32_t call;
     uint32_t room;    /* raised by one when there is room */
     uint32_t blocked; /* the number of threads that wait for room */
@@ -301,21 +300,9 @@ static void end_node(void) {
 }
 static const csk_lasting_thread_t worker = { .body = run_worker, .name = "csk-rcu", .mend = end_node };
 
-static int start_worker(void) {
-    uint32_t found = NONE;
-    while (!csk_cas(&rcu.worker, &found, (uint32_t)STARTING, CSK_RELAXED)) {
-        if (found == RUNS) return 0;
-        csk_wait_park(&rcu.worker, STARTING, CSK_NEVER);
-        found = NONE;
-    }
-    int error = csk_fork_handled();
-    if (error == 0) error = csk_platform_start_lasting_thread(&worker);
-    csk_store(&rcu.worker, (uint32_t)(error == 0 ? RUNS : NONE), CSK_RELAXED);
-    csk_platform_wake(&rcu.worker, INT32_MAX);
-    return error;
+int csk_rcu_prepare(void) {
+    return CSK_LIKELY(csk_service_runs(&rcu.worker)) ? 0 : csk_service_start(&rcu.worker, &worker);
 }
-
-int csk_rcu_prepare(void) { return CSK_LIKELY(csk_load(&rcu.worker, CSK_RELAXED) == RUNS) ? 0 : start_worker(); }
 
 /* ---- Retiring ---------------------------------------------------------------------------------------------------- */
 
@@ -444,11 +431,10 @@ static void after_fork_in_child(void) {
                     sweep(&rcu.waiting, rcu.running, &is_there) + sweep(&rcu.ready, rcu.running, &is_there);
     if (is_worker) {
         left++;
-        rcu.worker = RUNS; /* the thread that started it may not have said so yet, and is not in the child */
+        csk_service_goes_on(&rcu.worker);
     } else {
         if (rcu.running != NULL && !is_there) forget_steps(rcu.running);
         rcu.running = NULL;
-        rcu.worker = NONE;
     }
     rcu.retired = left;
     rcu.reclaimed = rcu.counted = 0;

@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
+#include "wait/service.h"
 #include "wait/timers.h"
 #include "wait/trampoline.h"
 #include "wait/waits.h"
@@ -26,8 +27,7 @@ static struct {
     int64_t slept_ns;       /* when the thread last began to sleep; before that, when the thread was started */
     int64_t sleeping_until; /* CSK_NEVER when asleep without a deadline; INT64_MIN while awake */
     csk_timer_t *firing;
-    bool thread_runs;
-    bool starting;
+    csk_service_t thread;
 } timers = { .sleeping_until = INT64_MIN };
 
 static _Thread_local bool is_timer_thread __attribute__((tls_model("initial-exec")));
@@ -105,9 +105,8 @@ static const csk_lasting_thread_t timer_thread = { run_timers, "csk-timer", end_
 static void after_fork_in_child(void) {
     timers.heap.root = NULL;
     timers.count = 0;
-    timers.thread_runs = is_timer_thread;
-    timers.starting = false;
-    if (!is_timer_thread) timers.firing = NULL;
+    if (is_timer_thread) csk_service_goes_on(&timers.thread);
+    else timers.firing = NULL;
     timers.cancel_waiters = 0;
     timers.sleeping_until = INT64_MIN;
 }
@@ -117,28 +116,11 @@ __attribute__((constructor(101))) static void enroll_fork(void) {
 }
 
 int csk_timer_prepare(void) {
-    if (CSK_LIKELY(csk_load(&timers.thread_runs, CSK_RELAXED))) return 0;
-    int error = csk_fork_handled();
-    if (error != 0) return error;
-    csk_queue_lock(&timers.lock);
-    for (uint32_t looks = 0; timers.starting; looks++) {
-        csk_queue_unlock(&timers.lock);
-        csk_platform_await_step(looks);
-        csk_queue_lock(&timers.lock);
-    }
-    if (timers.thread_runs) {
-        csk_queue_unlock(&timers.lock);
-        return 0;
-    }
-    timers.starting = true;
-    timers.slept_ns = csk_platform_now();
-    csk_queue_unlock(&timers.lock);
-    error = csk_platform_start_lasting_thread(&timer_thread);
-    csk_queue_lock(&timers.lock);
-    timers.starting = false;
-    csk_store(&timers.thread_runs, error == 0, CSK_RELAXED);
-    csk_queue_unlock(&timers.lock);
-    return error;
+    if (CSK_LIKELY(csk_service_runs(&timers.thread))) return 0;
+    int status = csk_service_begin(&timers.thread);
+    if (status != EINPROGRESS) return status;
+    timers.slept_ns = csk_platform_now(); /* the thread alone reads it, and none runs yet */
+    return csk_service_end(&timers.thread, csk_platform_start_lasting_thread(&timer_thread));
 }
 
 int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns, csk_timer_function_t function, void *context) {
