@@ -13,7 +13,7 @@ static int holds;
 static int64_t listed_before, most_taken;
 static void note_what_was_taken(const csk_workqueue_t *queue) {
     int64_t listed = 0;
-    for (const csk_work_t *work = queue->first; work != NULL; work = (const csk_work_t *)work->node.next) listed++;
+    for (const csk_heap_node_t *node = queue->first; node != NULL; node = node->next) listed++;
     if (listed_before - listed > most_taken) most_taken = listed_before - listed;
     listed_before = listed;
 }

@@ -138,7 +138,7 @@ typedef struct csk_workqueue {
     uint32_t epoch, width, capacity;
     int32_t priority;
     struct csk_workqueue_wait *drains, *rooms; /* those who wait for the queue's work, and for room */
-    csk_work_t *later_first, *later_last;      /* these wait for the barrier */
+    csk_heap_node_t *later_first, *later_last; /* these wait for the barrier */
     const char *name;
     uint32_t urgent; /* something in the inbox comes before what waits with the queue's priority */
     uint8_t when_full;
@@ -146,10 +146,10 @@ typedef struct csk_workqueue {
     /* Workers change these. */
     uint32_t lock, waiting, running, refusing; /* refusing: how many threads are calling functions with ECANCELED */
     int64_t arrivals;
-    csk_work_t *first, *last; /* work of the queue's own priority, by arrival */
-    csk_heap_t ranked;        /* work of all other ranks */
-    csk_work_t *barrier;      /* it waits for all that came before it */
-    uint32_t beyond;          /* how many of those that wait take no room */
+    csk_heap_node_t *first, *last; /* work of the queue's own priority, by arrival */
+    csk_heap_t ranked;             /* work of all other ranks */
+    csk_work_t *barrier;           /* it waits for all that came before it */
+    uint32_t beyond;               /* how many of those that wait take no room */
     uint8_t exclusive, suspended;
     uint8_t refuses;       /* what is still in the inbox came after the shutdown */
     uint8_t round;         /* of those that sort a long inbox: odd while one goes on */

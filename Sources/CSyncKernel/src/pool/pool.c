@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "base/list.h"
 #include "base/observe.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
@@ -192,20 +193,17 @@ static csk_pool_item_t *take(void) {
     return NULL;
 }
 
+CSK_LIST(workers, csk_pool_worker_t, next, previous);
+
 /* Both are called under the lock. */
 static void join(csk_pool_worker_t *self) {
-    self->next = csk_pool.all;
-    if (csk_pool.all != NULL) csk_pool.all->previous = self;
-    csk_pool.all = self;
+    workers_put_first(&csk_pool.all, NULL, self);
     self->joined = true;
     csk_announced = &self->announced;
 }
 static void part(csk_pool_worker_t *self) {
     csk_pool_count_workers(-1u);
-    if (!self->joined) return;
-    if (self->previous != NULL) self->previous->next = self->next;
-    else csk_pool.all = self->next;
-    if (self->next != NULL) self->next->previous = self->previous;
+    if (self->joined) workers_take_out(&csk_pool.all, NULL, self);
 }
 
 /* Sleeps until somebody has taken the worker off the stack, and returns true. Returns false when the worker has slept

@@ -1,6 +1,10 @@
 /* pqueue_line.c: the lines of a blocking priority queue. See pqueue_line.h. */
 #include "queue/pqueue_line.h"
 
+#include "base/list.h"
+
+CSK_LIST(waiters, csk_gate_waiter_t, newer, older);
+
 csk_pqueue_item_t *csk_pqueue_remove_limited(csk_pqueue_t *queue) {
     csk_arrival_t *overdue = csk_arrivals_overdue(&queue->arrivals);
     csk_pqueue_item_t *item = overdue == NULL
@@ -14,11 +18,7 @@ csk_pqueue_item_t *csk_pqueue_remove_limited(csk_pqueue_t *queue) {
 static pthread_cond_t *condition_of(csk_gate_waiter_t *waiter) { return &((csk_pqueue_thread_t *)waiter)->condition; }
 
 void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter) {
-    waiter->older = line->last;
-    waiter->newer = NULL;
-    if (line->last != NULL) line->last->newer = waiter;
-    else line->first = waiter;
-    line->last = waiter;
+    waiters_put_last(&line->first, &line->last, waiter);
     if (line->unpromised == NULL) line->unpromised = waiter;
     queue->waiting++;
 }
@@ -26,10 +26,7 @@ void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_wai
 void csk_pqueue_leave(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter) {
     if (csk_pqueue_is_promised(waiter)) line->promised--;
     else if (line->unpromised == waiter) line->unpromised = waiter->newer;
-    if (waiter->older != NULL) waiter->older->newer = waiter->newer;
-    else line->first = waiter->newer;
-    if (waiter->newer != NULL) waiter->newer->older = waiter->older;
-    else line->last = waiter->older;
+    waiters_take_out(&line->first, &line->last, waiter);
     queue->waiting--;
 }
 

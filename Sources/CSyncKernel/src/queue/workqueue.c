@@ -23,7 +23,8 @@ static void make_anew(csk_workqueue_t *queue) {
     queue->state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0);
     queue->item = (csk_pool_item_t){ .next = NULL };
     queue->drains = queue->rooms = queue->last_room = NULL;
-    queue->first = queue->last = queue->barrier = queue->later_first = queue->later_last = NULL;
+    queue->first = queue->last = queue->later_first = queue->later_last = NULL;
+    queue->barrier = NULL;
     queue->ranked.root = NULL;
     queue->round = 0;
     queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;

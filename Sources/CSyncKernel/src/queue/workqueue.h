@@ -83,6 +83,7 @@
 #define CSK_INTERNAL_WORKQUEUE_H
 
 #include "csynckernel/workqueue.h"
+#include "base/list.h"
 #include "base/raise.h"
 #include "pool/pool.h"
 #include "wait/queue_lock.h"
@@ -206,8 +207,13 @@ void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
  * node.next in the order of the lists. Where they are many, it lets the lock go now and then, as long as none stays;
  * nothing begins meanwhile. */
 csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
-/* Takes `wait`, which is in the list, out of it. */
-void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait);
+CSK_LIST(csk_wait_list, csk_workqueue_wait_t, next, previous);
+/* Takes `wait` out of the list in which it is. */
+static inline void csk_wait_unlink(csk_workqueue_wait_t **first, csk_workqueue_wait_t **last,
+                                   csk_workqueue_wait_t *wait) {
+    csk_wait_list_take_out(first, last, wait);
+    wait->epoch = 0;
+}
 /* The work that arrived as number `arrival` has ended. Links the drains that waited for nothing else to *done.
  * O(drains). */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done);

@@ -11,28 +11,19 @@
 #include "base/metrics.h"
 #include "base/raise.h"
 
+CSK_LIST(nodes, csk_heap_node_t, next, previous);
 typedef struct {
-    csk_work_t **first, **last;
+    csk_heap_node_t **first, **last;
 } list_t;
 
 static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
 
 static void append(list_t list, csk_work_t *work, uint32_t place) {
     work->place = place;
-    work->node.next = NULL;
-    work->node.previous = (csk_heap_node_t *)*list.last;
-    if (*list.last != NULL) (*list.last)->node.next = &work->node;
-    else *list.first = work;
-    *list.last = work;
+    nodes_put_last(list.first, list.last, &work->node);
 }
 
-static void unlink_from(list_t list, csk_work_t *work) {
-    csk_work_t *previous = (csk_work_t *)work->node.previous, *next = next_of(work);
-    if (previous != NULL) previous->node.next = (csk_heap_node_t *)next;
-    else *list.first = next;
-    if (next != NULL) next->node.previous = (csk_heap_node_t *)previous;
-    else *list.last = previous;
-}
+static void unlink_from(list_t list, csk_work_t *work) { nodes_take_out(list.first, list.last, &work->node); }
 
 static list_t own_list(csk_workqueue_t *queue) { return (list_t){ &queue->first, &queue->last }; }
 static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->later_first, &queue->later_last }; }
@@ -217,8 +208,8 @@ void csk_work_sort_to_take(csk_workqueue_t *queue) {
 
 static inline csk_work_t *next_in_order(const csk_workqueue_t *queue) {
     csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
-    if (ranked == NULL || (queue->first != NULL && csk_heap_before(&queue->first->node, &ranked->node)))
-        return queue->first;
+    if (ranked == NULL || (queue->first != NULL && csk_heap_before(queue->first, &ranked->node)))
+        return (csk_work_t *)queue->first;
     return ranked;
 }
 
@@ -246,7 +237,7 @@ bool csk_work_may_begin(const csk_workqueue_t *queue) {
  * the next barrier. */
 static void place_later(csk_workqueue_t *queue) {
     while (queue->barrier == NULL && queue->later_first != NULL) {
-        csk_work_t *work = queue->later_first;
+        csk_work_t *work = (csk_work_t *)queue->later_first;
         unlink_from(later_list(queue), work);
         place(queue, work);
     }
@@ -311,10 +302,10 @@ csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section)
 }
 
 csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
-    if (queue->first != NULL) return queue->first;
+    if (queue->first != NULL) return (csk_work_t *)queue->first;
     csk_work_t *work = queue->barrier; /* work behind a barrier came after it; without a barrier there is none */
     if (work == NULL || !(work->kind & WORK_STAYS)) return work;
-    for (work = queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
+    for (work = (csk_work_t *)queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
     return work;
 }
 
@@ -375,18 +366,12 @@ csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
     return first;
 }
 
-void csk_wait_unlink(csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
-    *(wait->previous != NULL ? &wait->previous->next : list) = wait->next;
-    if (wait->next != NULL) wait->next->previous = wait->previous;
-    wait->epoch = 0;
-}
-
 /* The drains stand in order, the last to come first: so those that wait for a work are the first of them. */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done) {
     for (csk_workqueue_wait_t **at = &queue->drains; *at != NULL && arrival <= (*at)->arrivals;) {
         csk_workqueue_wait_t *wait = *at;
         if (--wait->remaining == 0) {
-            csk_wait_unlink(&queue->drains, wait);
+            csk_wait_unlink(&queue->drains, NULL, wait);
             wait->next = *done;
             *done = wait;
         } else {

@@ -40,10 +40,10 @@ void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { csk_word_answ
 /* ---- The line for room ------------------------------------------------------------------------------------------- */
 
 /* Called under the lock. Returns false when the wait is in no list any more. */
-static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **list, csk_workqueue_wait_t *wait) {
+static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **first, csk_workqueue_wait_t **last,
+                    csk_workqueue_wait_t *wait) {
     if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
-    if (wait == queue->last_room) queue->last_room = wait->previous;
-    csk_wait_unlink(list, wait);
+    csk_wait_unlink(first, last, wait);
     return true;
 }
 
@@ -56,16 +56,14 @@ static int given_up(const csk_workqueue_wait_t *wait, bool waits) {
 
 static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
-    wait->previous = queue->last_room;
-    *(queue->rooms != NULL ? &queue->last_room->next : &queue->rooms) = wait;
-    queue->last_room = wait;
+    csk_wait_list_put_last(&queue->rooms, &queue->last_room, wait);
 }
 
 /* The first in the line gets its place. A caller of sync is told by its turn, and once the lock is free its memory may
  * be gone. */
 static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
-    give_up(queue, &queue->rooms, room);
+    give_up(queue, &queue->rooms, &queue->last_room, room);
     room->next = NULL;
     csk_work_arrange(queue, room->work);
     return room->work->kind & WORK_SYNC ? NULL : room;
@@ -266,7 +264,7 @@ int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_wor
 
 int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
-    bool waits = give_up(queue, &queue->rooms, wait);
+    bool waits = give_up(queue, &queue->rooms, &queue->last_room, wait);
     csk_workqueue_unlock(queue);
     return given_up(wait, waits);
 }
@@ -321,9 +319,7 @@ static int begin_drain(csk_workqueue_t *queue, csk_workqueue_wait_t *wait, void 
         wait->remaining = remaining;
         wait->arrivals = queue->arrivals;
         wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
-        wait->next = queue->drains;
-        if (wait->next != NULL) wait->next->previous = wait;
-        queue->drains = wait;
+        csk_wait_list_put_first(&queue->drains, NULL, wait);
     }
     csk_workqueue_unlock_and_look(queue);
     return remaining == 0 ? 0 : lacks ? NOT_PREPARED : EINPROGRESS;
@@ -343,7 +339,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
 
 int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_workqueue_lock(queue);
-    bool waits = give_up(queue, &queue->drains, wait);
+    bool waits = give_up(queue, &queue->drains, NULL, wait);
     csk_workqueue_unlock(queue);
     return given_up(wait, waits);
 }

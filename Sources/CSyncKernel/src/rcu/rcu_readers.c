@@ -4,6 +4,7 @@
 #ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu_readers.h"
 
+#include "base/list.h"
 #include "base/platform.h"
 #include "wait/queue_lock.h"
 
@@ -12,16 +13,10 @@ static struct {
     csk_rcu_reader_t *first; /* the newest */
 } readers;
 
+CSK_LIST(readers, csk_rcu_reader_t, older, newer);
+
 void csk_rcu_readers_hold(void) { csk_queue_lock(&readers.lock); }
 void csk_rcu_readers_let_go(void) { csk_queue_unlock(&readers.lock); }
-
-/* Called under the lock, or in a child without other threads. */
-static void add(csk_rcu_reader_t *reader) {
-    reader->newer = NULL;
-    reader->older = readers.first;
-    if (reader->older != NULL) reader->older->newer = reader;
-    readers.first = reader;
-}
 
 static void prepare(csk_rcu_reader_t *reader, unsigned long *word) {
     reader->word = word;
@@ -33,21 +28,19 @@ void csk_rcu_readers_begin_in_child(csk_rcu_reader_t *reader, unsigned long *wor
     readers.first = NULL;
     if (word == NULL) return;
     prepare(reader, word);
-    add(reader);
+    readers_put_first(&readers.first, NULL, reader);
 }
 
 void csk_rcu_readers_add(csk_rcu_reader_t *reader, unsigned long *word) {
     prepare(reader, word);
     csk_queue_lock(&readers.lock);
-    add(reader);
+    readers_put_first(&readers.first, NULL, reader);
     csk_queue_unlock(&readers.lock);
 }
 
 void csk_rcu_readers_remove(csk_rcu_reader_t *reader) {
     csk_queue_lock(&readers.lock);
-    if (reader->newer != NULL) reader->newer->older = reader->older;
-    else readers.first = reader->older;
-    if (reader->older != NULL) reader->older->newer = reader->newer;
+    readers_take_out(&readers.first, NULL, reader);
     csk_queue_unlock(&readers.lock);
     reader->word = NULL;
 }

@@ -1,5 +1,6 @@
 #include "readwrite/reads.h"
 
+#include "base/list.h"
 #include "thread/thread_exit.h"
 #include "wait/queue_lock.h"
 #include "wait/waits.h"
@@ -17,6 +18,8 @@ static struct {
     csk_reads_t *spare;  /* nobody has them, and nothing stands in them */
     csk_reads_t *newest; /* all of them; complete at any moment, since one store adds a record */
 } all;
+
+CSK_LIST(records, csk_reads_t, next, previous);
 
 /* A thread that got no record has this one instead, for the inline functions, which look into a thread's record without
  * asking whether there is one. Nothing stands in it, and it has no room. */
@@ -51,15 +54,10 @@ static inline void give_up_first_place(const csk_reads_t *record) { (void)record
 /* These two are called under the lock. */
 static void own(csk_reads_t *record, int32_t thread_id) {
     record->thread_id = thread_id;
-    record->previous = NULL;
-    record->next = all.owned;
-    if (all.owned != NULL) all.owned->previous = record;
-    all.owned = record;
+    records_put_first(&all.owned, NULL, record);
 }
 static void give_back(csk_reads_t *record) {
-    if (record->previous != NULL) record->previous->next = record->next;
-    else all.owned = record->next;
-    if (record->next != NULL) record->next->previous = record->previous;
+    records_take_out(&all.owned, NULL, record);
     record->next = all.spare;
     all.spare = record;
 }

@@ -1,6 +1,9 @@
 #include "readwrite/rwlock_inbox.h"
 
+#include "base/list.h"
 #include "wait/spin_park.h"
+
+CSK_LIST(waiters, csk_gate_waiter_t, newer, older);
 
 static uint64_t thread_of(const csk_gate_waiter_t *waiter) {
     return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
@@ -21,30 +24,19 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
 void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     csk_writes_close(lock);
     csk_waiter_set(waiter, WAITER_QUEUED);
-    waiter->older = lock->last;
-    waiter->newer = NULL;
-    if (lock->last != NULL) lock->last->newer = waiter;
-    else lock->first = waiter;
-    lock->last = waiter;
+    waiters_put_last(&lock->first, &lock->last, waiter);
     lock->waiting++;
 }
 
 /* For the upgrading reader. */
 void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
-    waiter->older = NULL;
-    waiter->newer = lock->first;
-    if (lock->first != NULL) lock->first->older = waiter;
-    else lock->last = waiter;
-    lock->first = waiter;
+    waiters_put_first(&lock->first, &lock->last, waiter);
     lock->waiting++;
 }
 
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
-    if (waiter->older != NULL) waiter->older->newer = waiter->newer;
-    else lock->first = waiter->newer;
-    if (waiter->newer != NULL) waiter->newer->older = waiter->older;
-    else lock->last = waiter->older;
+    waiters_take_out(&lock->first, &lock->last, waiter);
     lock->waiting -= 1 + waiter->followers;
 }
 

@@ -1,6 +1,7 @@
 /* tasks.c: waits of tasks at objects that are no objects of the kernel, and the names of tasks. See tasks.h. */
 #include "wait/tasks.h"
 
+#include "base/list.h"
 #include "base/metrics.h"
 #include "base/probe.h"
 #include "base/profile.h"
@@ -13,9 +14,11 @@
  * of a long list sees what says most. */
 typedef struct {
     uint32_t lock;
-    csk_task_wait_t *first; /* changed under the lock; a look without it says whether there is any */
-    csk_task_wait_t *last;
+    bool has_waits; /* changed under the lock; looked at without it */
+    csk_task_wait_t *first, *last;
 } part_t;
+
+CSK_LIST(waits, csk_task_wait_t, next, previous);
 
 static part_t parts[CSK_TASK_PARTS];
 
@@ -38,33 +41,18 @@ static bool is_told(const csk_task_wait_t *wait) { return wait->mark == mark_of_
 
 static void lock(part_t *part) {
     if (CSK_LIKELY(!csk_queue_lock(&part->lock))) return;
-    csk_store(&part->first, NULL, CSK_RELAXED);
-    part->last = NULL;
+    part->first = part->last = NULL;
+}
+static void unlock(part_t *part) {
+    csk_store(&part->has_waits, part->first != NULL, CSK_RELAXED);
+    csk_queue_unlock(&part->lock);
 }
 
 /* ---- The task ---------------------------------------------------------------------------------------------------- */
 
-/* These three are called under the part's lock. */
-static void put_first(part_t *part, csk_task_wait_t *wait) {
-    csk_task_wait_t *first = csk_load(&part->first, CSK_RELAXED);
-    wait->previous = NULL;
-    wait->next = first;
-    if (first != NULL) first->previous = wait;
-    else part->last = wait;
-    csk_store(&part->first, wait, CSK_RELAXED);
-}
-static void put_last(part_t *part, csk_task_wait_t *wait) {
-    wait->next = NULL;
-    wait->previous = part->last;
-    if (part->last != NULL) part->last->next = wait;
-    else csk_store(&part->first, wait, CSK_RELAXED);
-    part->last = wait;
-}
+/* Called under the part's lock. */
 static void take_out(part_t *part, csk_task_wait_t *wait) {
-    if (wait->previous != NULL) wait->previous->next = wait->next;
-    else csk_store(&part->first, wait->next, CSK_RELAXED);
-    if (wait->next != NULL) wait->next->previous = wait->previous;
-    else part->last = wait->previous;
+    waits_take_out(&part->first, &part->last, wait);
     wait->part = NO_PART;
 }
 
@@ -72,9 +60,9 @@ static void put_into_list(csk_task_wait_t *wait) {
     wait->part = part_of_wait(wait);
     part_t *part = &parts[wait->part];
     lock(part);
-    if (wait->has_object) put_first(part, wait);
-    else put_last(part, wait);
-    csk_queue_unlock(&part->lock);
+    if (wait->has_object) waits_put_first(&part->first, &part->last, wait);
+    else waits_put_last(&part->first, &part->last, wait);
+    unlock(part);
 }
 
 static void take_out_of_list(csk_task_wait_t *wait) {
@@ -82,7 +70,7 @@ static void take_out_of_list(csk_task_wait_t *wait) {
     part_t *part = &parts[wait->part];
     lock(part);
     take_out(part, wait);
-    csk_queue_unlock(&part->lock);
+    unlock(part);
 }
 
 void csk_task_wait_begin(csk_task_wait_t *wait) {
@@ -144,9 +132,9 @@ void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next) {
     next->counted = 0;
     if (is_listed || csk_listed_is_on()) {
         next->part = number;
-        put_first(part, next);
+        waits_put_first(&part->first, &part->last, next);
     }
-    csk_queue_unlock(&part->lock);
+    unlock(part);
     if (last != NULL) take_out_of_list(last);
     count(&waited, 0);
 }
@@ -156,7 +144,7 @@ void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next) {
 bool csk_task_waits_read(uint32_t number, int64_t until_ns, bool (*each)(const csk_task_wait_t *, void *),
                          void *context) {
     part_t *part = &parts[number];
-    if (csk_load(&part->first, CSK_RELAXED) == NULL) return true;
+    if (!csk_load(&part->has_waits, CSK_RELAXED)) return true;
     if (CSK_UNLIKELY(csk_queue_lock_is_old(csk_load(&part->lock, CSK_RELAXED)))) lock(part);
     else if (!csk_waits_try_lock(NULL, &part->lock, until_ns)) return false;
     for (const csk_task_wait_t *wait = part->first; wait != NULL && each(wait, context);) wait = wait->next;

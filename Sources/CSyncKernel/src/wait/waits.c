@@ -1,6 +1,7 @@
 /* waits.c: the records of what threads wait for. See waits.h. */
 #include "wait/waits.h"
 
+#include "base/list.h"
 #include "thread/thread_exit.h"
 
 const void *(*csk_waits_sections)(void);
@@ -22,6 +23,8 @@ static struct {
     csk_wait_record_t *first;
 } all;
 
+CSK_LIST(records, csk_wait_record_t, next, previous);
+
 static inline uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
@@ -38,21 +41,9 @@ static void thread_ends(void) {
     if (self->mark != mark_of_list()) return;
     if (self->marked != 0) csk_waits_mark(0);
     lock_list();
-    if (self->previous != NULL) self->previous->next = self->next;
-    else all.first = self->next;
-    if (self->next != NULL) self->next->previous = self->previous;
+    records_take_out(&all.first, NULL, self);
     csk_queue_unlock(&all.lock);
     self->mark = 0;
-}
-
-static void put_first(csk_wait_record_t *self) {
-    lock_list();
-    self->previous = NULL;
-    self->next = all.first;
-    if (all.first != NULL) all.first->previous = self;
-    all.first = self;
-    csk_queue_unlock(&all.lock);
-    self->mark = mark_of_list();
 }
 
 bool csk_waits_has_record(void) { return my_record()->mark == mark_of_list(); }
@@ -68,7 +59,10 @@ void csk_waits_prepare(void) {
     self->thread_id = csk_platform_thread_id();
     csk_store(&self->word, (uint32_t)WAIT_NONE, CSK_RELAXED);
     self->marked = 0;
-    put_first(self);
+    lock_list();
+    records_put_first(&all.first, NULL, self);
+    csk_queue_unlock(&all.lock);
+    self->mark = mark_of_list();
 }
 
 /* The thread does not wait, so nobody reads its record. */
