@@ -8,7 +8,9 @@
 static bool has_pool;
 static uint32_t read_beside_pool;
 
-static bool try_pool(uint32_t *lock, int64_t until_ns) { return has_pool = csk_waits_try_static_lock(lock, until_ns); }
+static bool try_pool(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns) {
+    return has_pool = csk_waits_try_or_take_over(record, lock, until_ns);
+}
 static void leave_pool(uint32_t *lock) {
     has_pool = false;
     csk_queue_unlock(lock);
@@ -19,7 +21,7 @@ static void look_at_queue(csk_look_t *look, csk_inspected_object_t *object, int6
     csk_look_at_workqueue(look, object, until_ns);
 }
 
-#define csk_waits_try_static_lock try_pool
+#define csk_waits_try_or_take_over try_pool
 #define csk_queue_unlock leave_pool
 #define csk_look_at_workqueue look_at_queue
 #include "inspect/inspect_pool.c"

@@ -373,9 +373,7 @@ int csk_inspect_more(csk_inspection_t *view, csk_look_more_t *more) {
         (view->workers == NULL && view->worker_room != 0))
         return EINVAL;
     clear(view);
-    /* In a child of fork nobody else takes a view, whatever the lock says of the parent. */
-    if (csk_queue_lock_is_old(csk_load(&viewing, CSK_RELAXED))) csk_queue_lock(&viewing);
-    else if (!csk_waits_try_lock(NULL, &viewing, csk_platform_now() + other_view_ns)) return EBUSY;
+    if (!csk_waits_try_or_take_over(NULL, &viewing, csk_platform_now() + other_view_ns)) return EBUSY;
     take(view, more);
     csk_queue_unlock(&viewing);
     return 0;

@@ -298,11 +298,7 @@ static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, 
 /* The epoch says that the queue is this process's, although nobody may have had its lock here. Then the lock has no
  * more to say than what the parent left. */
 static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, int64_t until_ns) {
-    uint32_t found = csk_load(&queue->lock, CSK_RELAXED);
-    if (csk_queue_lock_is_old(found) &&
-        csk_cas(&queue->lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_RELAXED))
-        return true;
-    return csk_waits_try_lock(look->record, &queue->lock, until_ns);
+    return csk_waits_try_or_take_over(look->record, &queue->lock, until_ns);
 }
 
 /* Whoever needs the queue's lock gets it after each piece. */

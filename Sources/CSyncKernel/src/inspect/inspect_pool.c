@@ -78,7 +78,7 @@ static bool is_kept(const void *queue) {
 
 /* Pins the queue of that address, if the pool keeps it. */
 static bool pin_kept(csk_workqueue_t *queue, int64_t until_ns) {
-    if (!csk_waits_try_static_lock(&csk_pool.lock, until_ns)) return false;
+    if (!csk_waits_try_or_take_over(NULL, &csk_pool.lock, until_ns)) return false;
     bool kept = is_kept(queue);
     if (kept) csk_workqueue_pin(queue);
     csk_queue_unlock(&csk_pool.lock);
@@ -107,7 +107,7 @@ static void name_kept(const csk_look_t *look, csk_inspected_object_t *object) {
 void csk_look_at_pool(csk_look_t *look) {
     csk_inspected_pool_t *pool = &look->view->pool;
     uint32_t first = look->view->object_count;
-    pool->busy = !csk_waits_try_static_lock(&csk_pool.lock, csk_look_until(look));
+    pool->busy = !csk_waits_try_or_take_over(NULL, &csk_pool.lock, csk_look_until(look));
     if (pool->busy) return;
     pool->workers = csk_pool.workers;
     pool->wanted = csk_load(&csk_pool.wanted, CSK_RELAXED);

@@ -169,7 +169,7 @@ int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) 
 
 int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns) {
     int found = 0;
-    if (!csk_waits_try_static_lock(&all.lock, until_ns)) return -1;
+    if (!csk_waits_try_or_take_over(NULL, &all.lock, until_ns)) return -1;
     for (csk_reads_t *record = all.owned; record != NULL; record = record->next)
         for (int i = 0; i < READS_IN_RECORD; i++) {
             if (csk_load(&record->reads[i].lock, CSK_RELAXED) != lock) continue;

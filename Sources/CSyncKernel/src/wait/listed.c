@@ -110,10 +110,9 @@ bool csk_listed_has_callbacks(void) {
 /* ---- The reader -------------------------------------------------------------------------------------------------- */
 
 static bool try_lock(part_t *part, int64_t until_ns) {
-    if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&part->lock, CSK_RELAXED))))
-        return csk_waits_try_lock(NULL, &part->lock, until_ns);
-    lock(part);
-    return true;
+    enum csk_tried tried = csk_waits_try_or_take_over(NULL, &part->lock, until_ns);
+    if (tried == CSK_TAKEN_OVER) begin_in_child(part);
+    return tried;
 }
 
 static void unpin(part_t *part) {

@@ -40,8 +40,7 @@ static uint32_t mark_of_process(void) { return csk_process_mark() + 1; }
 static bool is_told(const csk_task_wait_t *wait) { return wait->mark == mark_of_process(); }
 
 static void lock(part_t *part) {
-    if (CSK_LIKELY(!csk_queue_lock(&part->lock))) return;
-    part->first = part->last = NULL;
+    if (CSK_UNLIKELY(csk_queue_lock(&part->lock))) part->first = part->last = NULL;
 }
 static void unlock(part_t *part) {
     csk_store(&part->has_waits, part->first != NULL, CSK_RELAXED);
@@ -145,8 +144,9 @@ bool csk_task_waits_read(uint32_t number, int64_t until_ns, bool (*each)(const c
                          void *context) {
     part_t *part = &parts[number];
     if (!csk_load(&part->has_waits, CSK_RELAXED)) return true;
-    if (CSK_UNLIKELY(csk_queue_lock_is_old(csk_load(&part->lock, CSK_RELAXED)))) lock(part);
-    else if (!csk_waits_try_lock(NULL, &part->lock, until_ns)) return false;
+    enum csk_tried tried = csk_waits_try_or_take_over(NULL, &part->lock, until_ns);
+    if (tried == CSK_TRIED_IN_VAIN) return false;
+    if (tried == CSK_TAKEN_OVER) part->first = part->last = NULL;
     for (const csk_task_wait_t *wait = part->first; wait != NULL && each(wait, context);) wait = wait->next;
     csk_queue_unlock(&part->lock);
     return true;

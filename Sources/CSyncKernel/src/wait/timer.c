@@ -174,7 +174,7 @@ int csk_timer_cancel(csk_timer_t *timer) {
 }
 
 bool csk_timers_look(csk_inspected_timers_t *seen, int64_t until_ns) {
-    if (!csk_waits_try_static_lock(&timers.lock, until_ns)) return false;
+    if (!csk_waits_try_or_take_over(NULL, &timers.lock, until_ns)) return false;
     const csk_timer_t *first = (const csk_timer_t *)csk_heap_top(&timers.heap);
     seen->count = timers.count;
     seen->firing = timers.firing != NULL;

@@ -30,10 +30,12 @@ static inline uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
 /* Who is marked in a child comes here before it is counted. */
-static void lock_list(void) {
-    if (CSK_LIKELY(!csk_queue_lock(&all.lock))) return;
+static void begin_in_child(void) {
     all.first = NULL;
     csk_store(&csk_waits_marked, 0u, CSK_RELAXED);
+}
+static void lock_list(void) {
+    if (CSK_UNLIKELY(csk_queue_lock(&all.lock))) begin_in_child();
 }
 
 static void thread_ends(void) {
@@ -145,19 +147,17 @@ bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t
     return true;
 }
 
-bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns) {
+enum csk_tried csk_waits_try_or_take_over(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns) {
     uint32_t found = csk_load(lock, CSK_RELAXED);
     if (csk_queue_lock_is_old(found) && csk_cas(lock, &found, csk_process_mark() | QUEUE_LOCK_HELD, CSK_RELAXED))
-        return true;
-    return csk_waits_try_lock(NULL, lock, until_ns);
+        return CSK_TAKEN_OVER;
+    return csk_waits_try_lock(record, lock, until_ns) ? CSK_TAKEN : CSK_TRIED_IN_VAIN;
 }
 
-/* In a child the first that comes makes the list anew, which takes no longer than a try. */
 static bool try_list(int64_t until_ns) {
-    if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&all.lock, CSK_RELAXED))))
-        return csk_waits_try_lock(NULL, &all.lock, until_ns);
-    lock_list();
-    return true;
+    enum csk_tried tried = csk_waits_try_or_take_over(NULL, &all.lock, until_ns);
+    if (tried == CSK_TAKEN_OVER) begin_in_child();
+    return tried;
 }
 
 /* Called under the list's lock. */

@@ -133,9 +133,11 @@ csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, 
 /* Tries to take the queue lock of what `record` waits for, until `until_ns`, or until the thread wants to return.
  * `record` may be NULL. Returns whether the caller has the lock. */
 bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
-/* The same for a lock in static memory: what it protects was made anew in a child of fork, so there the parent's is as
- * good as free. */
-bool csk_waits_try_static_lock(uint32_t *lock, int64_t until_ns);
+/* The same for a lock of which it is known that in a child of fork the parent's is as good as free: a view takes that
+ * over by one compare-and-swap, as whoever waits for it would. TAKEN_OVER where it did: unless a stage of the fork has
+ * made what the lock protects anew, the caller does. */
+enum csk_tried { CSK_TRIED_IN_VAIN = 0, CSK_TAKEN, CSK_TAKEN_OVER };
+enum csk_tried csk_waits_try_or_take_over(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
 /* The same for one more try, whatever is tried: counts the tries, from 0, and pauses. Returns false when it is time to
  * give up. */
 bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
