@@ -29,6 +29,7 @@ CAUGHT = re.compile(r"^(\w+) (?:(random|exhaustive) (\d+) |crashed )")
 # The clients that can notice, by the beginning of the file's name; all where none is named.
 CLIENTS = {
     "gate_await": ["await_*"],
+    "gate_conditions": ["await_*"],
     "gate_order": ["await_*"],
     "fork": ["fork_*"],
     "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"],

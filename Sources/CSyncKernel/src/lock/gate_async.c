@@ -16,14 +16,6 @@ static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_gate_queue_kind, gate, waiter, status);
 }
 
-static void deadline_passed(csk_timer_t *timer, void *gate) {
-    take_out(gate, csk_waiter_of_deadline(timer), ETIMEDOUT);
-}
-
-void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    csk_waiter_start_deadline(waiter, gate, deadline_passed);
-}
-
 /* Whether the pending grant may be taken back now. If the function of its lane has not yet taken hold of the lane, that
  * function starts the clock anew. If this was the clock of an earlier grant, it runs on. */
 static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
@@ -84,15 +76,6 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, CSK_OBJECT_OTHER, gate, rank, since_ns, 0);
     csk_effects_perform(&effects);
     if (leaves) csk_gate_unlock(gate);
-}
-
-/* The grace begins when somebody else waits: a grant that nobody is kept from by reads no clock. */
-void csk_gate_start_grace(csk_gate_t *gate) {
-    csk_gate_waiter_t *pending = csk_gate_pending(gate);
-    if (pending->granted_ns == 0) pending->granted_ns = csk_platform_now();
-    if (pending->grace_started) return;
-    pending->grace_started = 1;
-    csk_cannot_fail(csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, grace_ended, gate));
 }
 
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
@@ -170,6 +153,7 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
         csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns, closing);
         waiter->lane = lane;
         waiter->adoptable = request->adoptable;
+        waiter->grace.function = grace_ended; /* for csk_gate_start_grace, which knows nothing of callbacks */
         csk_waiter_give_rank(waiter, request->rank);
         waiter->node.ticket = csk_gate_ticket(gate, rank);
         uint32_t grace_us = gate->grace_and_place >> 1;

@@ -81,7 +81,15 @@ static inline int64_t csk_gate_ticket(csk_gate_t *gate, csk_rank_t rank) {
     place->gate = NULL;
     return place->ticket;
 }
-/* Called under the queue lock. How many wait for a predicate, and are not on their way. */
-uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
+
+/* For a thread's condition and for one with a function. The first is called under the queue lock by the holder, once
+ * the waiter's rank and ticket are set, and puts it into the list. The second sends its waiter into the gate's queue,
+ * with the ticket of its arrival; called under the queue lock. The other two are called by the holder: one whose
+ * predicate was false although it was chosen waits on, and one that has what it waited for, or gives up, ends. */
+void csk_gate_condition_begin(csk_gate_t *gate, csk_gate_condition_t *self, csk_gate_predicate_t predicate,
+                              void *context, csk_gate_condition_function_t function);
+void csk_gate_condition_choose(csk_gate_t *gate, csk_gate_condition_t *chosen);
+void csk_gate_condition_wait_on(csk_gate_t *gate, csk_gate_condition_t *self);
+void csk_gate_condition_end(csk_gate_t *gate, csk_gate_condition_t *self);
 
 #endif

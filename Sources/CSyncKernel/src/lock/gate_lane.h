@@ -68,7 +68,17 @@ static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter)
     return waiter->function != NULL ? waiter->lane : NULL;
 }
 
+static inline bool csk_gate_comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b) {
+    return a != NULL && csk_heap_before(&a->node, &b->node);
+}
+/* The first of those that wait, but for the lane's front. */
+static inline csk_gate_waiter_t *csk_gate_lane_first(const csk_gate_lane_t *lane) {
+    return csk_waiter_of_node(csk_heap_top(&lane->waiters));
+}
+
 /* In gate_lane.c; called under the queue lock. */
+/* Puts the lane's first waiter into the gate's heap, if it may be granted now. */
+void csk_gate_lane_show(csk_gate_t *gate, csk_gate_lane_t *lane);
 /* Whether a newcomer of the lane may be granted the gate, if the gate is free and the gate's own order allows it. */
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
 /* A lane of the parent has neither waiters nor a grant in the child. For callers that don't have one of this process's
@@ -88,11 +98,10 @@ void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
 /* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
-/* Takes the pending grant back, which is still named as pending. Returns true when the waiter, which was granted at
+/* In gate_turn.c. The first is called under the queue lock: it takes the pending grant back, which is still named as pending. Returns true when the waiter, which was granted at
  * once, waits from now on. */
 bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-
-/* In gate_lane.c; called without the queue lock. csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
+/* The others are called without the queue lock: csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
  * of executors' lanes. */
 int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter);

@@ -78,3 +78,11 @@ void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) 
     if (waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED) gate->bounded--;
     trim(gate);
 }
+
+uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate) {
+    const csk_gate_conditions_t *list = csk_gate_conditions(gate);
+    uint32_t count = 0;
+    for (const csk_gate_condition_t *at = list != NULL ? list->first : NULL; at != NULL; at = at->behind)
+        count += at->chosen ? 0 : 1;
+    return count;
+}

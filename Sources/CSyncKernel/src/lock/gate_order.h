@@ -58,6 +58,9 @@ static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions
     gate->oldest = conditions != NULL ? (csk_gate_waiter_t *)((uintptr_t)conditions | 1) : oldest;
 }
 
+/* How many wait for a predicate, and are not on their way. */
+uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
+
 /* Whether a thread was told to try, was late, and has not come back: see gate_aside.h. It is not in the heap. */
 static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
     return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;

@@ -25,7 +25,7 @@
  *   leave_one_word           a leaver of the one-word form, by the flags in `held`
  *   prepare_to_leave         the same, where it must call somebody
  *
- * leave_by_grant, grace_ended, csk_gate_unlock_lane and pass_grant (gate_lane.c) grant without asking: what they have
+ * leave_by_grant, grace_ended, csk_gate_unlock_lane and pass_grant (gate_turn.c) grant without asking: what they have
  * is theirs to give. Nor does a designated waiter ask that has taken the gate (try_to_enter). A leaver of the one-word
  * form whose designated waiters have given up twice grants where the table says that it designates (prepare_to_leave).
  *

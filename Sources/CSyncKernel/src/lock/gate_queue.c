@@ -38,11 +38,6 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 
-void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    csk_heap_insert(&gate->waiters, &waiter->node);
-    if (csk_gate_pending(gate) != NULL) csk_gate_start_grace(gate);
-}
-
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_gate_link(gate, waiter);
@@ -73,7 +68,7 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* Takes a waiter out of the queue. The waiters of a lane stay among the arrivals until they begin, since a grant that
  * is taken back has passed nobody. */
-static void take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
     /* The next in order asked for the hand-over. Others that give up must not cancel its request. */
     if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
     gate->waiting--;
@@ -131,7 +126,7 @@ void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
 /* Gives the gate to a queued waiter. The caller holds the gate, or has just taken it for this waiter. */
 void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;
-    take(gate, next, true);
+    csk_gate_take_out(gate, next, true);
     if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
     if (next->function != NULL && next->adoptable) csk_gate_name_pending(gate, next);
     csk_gate_transfer(gate, holder_of(next));
@@ -190,16 +185,3 @@ bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects) {
     serve(gate, call, next, effects);
     return calls_nobody(before) && csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) != GATE_CALLS_NOBODY;
 }
-
-/* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
-
-static uint32_t *lock_queue(void *object) {
-    csk_gate_t *gate = object;
-    csk_gate_lock_queue(gate);
-    return &gate->queue_lock;
-}
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take(object, waiter, false); }
-static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
-static void look_again(void *object) { csk_gate_look_again(object); }
-
-const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_GATE };

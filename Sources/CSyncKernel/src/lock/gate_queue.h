@@ -5,18 +5,21 @@
  *   gate_words.h    the two words: who may change which bit, and why nobody is left asleep; both forms
  *   gate_order.h    the order of the waiters, and how often each was overtaken
  *   gate_policy.h   who goes next, who may pass, whom a leaver calls
- *   gate_queue.c    the queue under its lock: inserting, taking out, designating, granting, settling
- *   gate.c          threads: entering and waiting
- *   gate_leave.c    leaving, in both forms, and the second look that it relies on
- *   gate_async.c    callbacks: their deadlines, provisional grants, closing
+ *   gate_grace.h    the clock of a provisional grant
  *   gate_lane.h     lanes: the waiters that are performed on one queue or executor
- *   gate_watch.c    how a waiter finds out that the holder has ended
+ *   gate_queue.c    the queue under its lock: inserting, taking out, designating, granting, settling
+ *   gate_aside.h    who steps aside for a waiter that is late
+ *   gate_conditions.c  predicates: their list, and the leaver who asks them (gate_await.h)
+ *   gate_leave.c    leaving, in both forms, the second look that it relies on, and how a waiter leaves the queue
+ *   gate_watch.c    how a waiter finds out that the holder has ended, or that the one before it is late
+ *   gate.c          threads: entering and waiting
+ *   gate_turn.c     the waiters of lanes: they begin, lose their grants, and come again
+ *   gate_async.c    callbacks: provisional grants, closing
+ *   gate_await.c    threads that wait for a predicate
  *
- * Words, order and policy call nobody else, but gate_order.c reads a lane's state. The queue, leaving, callbacks and
- * lanes call each other in circles, which no order of the files would remove. Settling the queue grants the gate to a
- * callback or a lane, and starts a clock. The end of the clock takes the grant back, and publishes the queue. In the
- * two-word form, whoever makes the queue visible again looks a second time, as a leaver does, which settles the queue
- * too.
+ * In this order: each uses those above it alone. Settling the queue grants the gate to a callback or a lane, and starts
+ * a clock, whose end takes the grant back, publishes the queue and may leave the gate. So the waiter brings the function
+ * of that clock along (gate_grace.h).
  *
  * After a fork
  *
@@ -29,6 +32,7 @@
 #ifndef CSK_INTERNAL_GATE_QUEUE_H
 #define CSK_INTERNAL_GATE_QUEUE_H
 
+#include "lock/gate_grace.h"
 #include "lock/gate_lane.h"
 #include "lock/gate_policy.h"
 #include "wait/watch.h"
@@ -75,8 +79,8 @@ void csk_mutex_prepare(csk_gate_t *gate);
 
 /* All of these are called under the queue lock. */
 void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-/* Puts a waiter of a lane into the gate's heap. */
-void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+/* Takes a waiter out of the queue, for good or because it was granted. */
+void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
 /* What is to be done for the next waiter, by the table in gate_policy.h; and does it. The caller of the second has the
  * gate, or has taken it by csk_gate_take_for, if `call` is GATE_GRANTS. */
 enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **next);
@@ -93,18 +97,13 @@ void csk_gate_publish(csk_gate_t *gate);
  * have no fence; unless it has the gate. */
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
 
-/* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */
-static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
-    csk_store(&gate->lost_grants, csk_load(&gate->lost_grants, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
-}
-
 /* Called under the queue lock: see gate_aside.h. The first passes the next in order over, if it was told to try so long
  * before `now_ns` that it is late, and others wait; the caller then publishes or settles. The second puts such a waiter
  * back into its place, and returns whether it was passed over. */
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns);
 bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
-/* The gate's queue, for waiter.h. */
+/* In gate_leave.c. The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
 /* In gate.c. How a thread waits in it. */
 extern const csk_wait_kind_t csk_gate_wait_kind __attribute__((visibility("hidden")));
@@ -130,9 +129,8 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
 struct csk_wait;
 int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, struct csk_wait *wait);
 
-/* In gate_async.c; called under the queue lock. Starts the clock of a grant that nobody has adopted. */
-void csk_gate_start_grace(csk_gate_t *gate);
-/* Starts the clock of an asynchronous waiter's deadline, if it has one. */
+/* In gate_leave.c; called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has
+ * one. */
 void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
 #endif

@@ -131,4 +131,9 @@ void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
 /* Writes what csk_gate_publish has found, into `summary` and in the one-word form into `held`. */
 void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank);
 
+/* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */
+static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {
+    csk_store(&gate->lost_grants, csk_load(&gate->lost_grants, CSK_RELAXED) + (uint32_t)change, CSK_RELAXED);
+}
+
 #endif
