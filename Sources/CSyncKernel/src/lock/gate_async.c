@@ -108,8 +108,7 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
 
 /* `rank` is a copy, since the waiter may have been granted and freed elsewhere. */
 static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_effects_t *effects) {
-    if (how != GRANTED_AT_ONCE) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
-    csk_effects_perform(effects);
+    csk_waiter_has_queued(how != GRANTED_AT_ONCE, gate, rank, effects);
     if (how == INSERTED_FIRST) csk_gate_look_again(gate);
 }
 

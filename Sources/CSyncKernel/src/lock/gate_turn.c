@@ -206,8 +206,7 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     }
     bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (lost || granted) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
-    csk_effects_perform(&effects);
+    csk_waiter_has_queued(lost || granted, gate, rank, &effects);
     if (look_again) csk_gate_look_again(gate);
     return lost || granted ? 0 : EINVAL;
 }

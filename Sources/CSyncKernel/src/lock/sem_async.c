@@ -25,15 +25,9 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     csk_waiter_for_function(waiter, sem, function, context, deadline_ns, false);
     if (CSK_UNLIKELY(csk_sem_notes(sem) != SEM_NOTES_NEVER)) waiter->task = csk_waits_suspended_task();
     bool has_room = csk_sem_insert(sem, waiter, rank, permits, &effects);
-    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
-    if (waits) {
-        csk_waiter_begin(waiter, CSK_OBJECT_SEM);
-        csk_waiter_start_deadline(waiter, sem, deadline_passed);
-    }
+    bool waits = csk_waiter_waits(waiter, sem, CSK_OBJECT_SEM, deadline_passed);
     csk_queue_unlock(&sem->queue_lock);
-    /* The waiter may have been served and freed meanwhile. */
-    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, sem, csk_rank_in_order(rank), 0, 0);
-    csk_effects_perform(&effects);
+    csk_waiter_has_queued(waits, sem, rank, &effects);
     return has_room ? 0 : EUSERS;
 }
 

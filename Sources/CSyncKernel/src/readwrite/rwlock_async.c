@@ -30,16 +30,10 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
     waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
-    if (waits) {
-        csk_waiter_begin(waiter, CSK_OBJECT_RWLOCK);
-        csk_waiter_start_deadline(waiter, lock, deadline_passed);
-    }
+    bool waits = csk_waiter_waits(waiter, lock, CSK_OBJECT_RWLOCK, deadline_passed);
     csk_queue_unlock(&lock->queue_lock);
-    /* The waiter may have been served and freed meanwhile. */
-    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, lock, 0, 0, 0);
-    csk_effects_perform(&effects);
+    csk_waiter_has_queued(waits, lock, 0, &effects);
     return 0;
 }
 

@@ -188,6 +188,25 @@ bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_wa
  * with `object` when the deadline has passed; it takes the waiter out (csk_waiter_of_deadline). */
 void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_timer_function_t passed);
 
+/* ---- How an asynchronous waiter is queued ------------------------------------------------------------------------ */
+
+/* Whatever the lock: where there is a deadline the timers' thread is started, before the queue lock. Under it the lock
+ * refuses a waiter that is in use (csk_waiter_is_waiting), makes it (csk_waiter_for_function), queues it and settles.
+ * Then come these two. */
+/* Called under the queue lock. Returns whether the waiter waits, which begins now; or it was served at once. */
+static inline bool csk_waiter_waits(csk_gate_waiter_t *waiter, void *object, uint8_t object_kind,
+                                    csk_timer_function_t passed) {
+    if (csk_waiter_state(waiter) != WAITER_QUEUED) return false;
+    csk_waiter_begin(waiter, object_kind);
+    csk_waiter_start_deadline(waiter, object, passed);
+    return true;
+}
+/* Called after the queue lock. By then the waiter may have been served and freed, so `rank` is a copy. */
+static inline void csk_waiter_has_queued(bool waits, const void *object, csk_rank_t rank, csk_effects_t *effects) {
+    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, object, csk_rank_in_order(rank), 0, 0);
+    csk_effects_perform(effects);
+}
+
 /* ---- Threads that wait ------------------------------------------------------------------------------------------- */
 
 struct csk_watch;
