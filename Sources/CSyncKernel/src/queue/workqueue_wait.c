@@ -230,6 +230,34 @@ static void end_wait(csk_workqueue_wait_t *wait) {
     csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED);
 }
 
+/* Waits for the end of a wait that stands in one of the queue's lists, or takes it out of there. */
+static int await_in_list(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, int64_t deadline_ns) {
+    csk_wait_t wait = wait_for(queue, what, self, deadline_ns);
+    uint32_t seen = await(&self->word, deadline_ns, &wait);
+    int status = seen != CSK_WORD_PARKED         ? ENOENT
+                 : what == CSK_WAITS_FOR_DRAINED ? csk_workqueue_drain_cancel(queue, self)
+                                                 : csk_workqueue_room_cancel(queue, self);
+    if (seen == CSK_WORD_PARKED && status != 0) seen = await(&self->word, CSK_NEVER, &wait);
+    csk_waits_end(&wait);
+    if (status == 0) return ETIMEDOUT;
+    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
+}
+
+/* The same where somebody is told of waits. */
+static __attribute__((noinline, cold)) int await_in_list_told(csk_workqueue_t *queue, csk_workqueue_wait_t *self,
+                                                              uint32_t what, int64_t deadline_ns) {
+    csk_told_wait_t told = told_wait_for(queue, what, self->work != NULL ? self->arrivals : 0);
+    csk_told_wait_begin(&told);
+    int status = await_in_list(queue, self, what, deadline_ns);
+    csk_told_wait_end(&told, status);
+    return status;
+}
+
+static int await_end(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, int64_t deadline_ns) {
+    return csk_waits_are_told() ? await_in_list_told(queue, self, what, deadline_ns)
+                                : await_in_list(queue, self, what, deadline_ns);
+}
+
 /* Queues the work, or has `wait` stand in the line for room and returns EINPROGRESS, as `how` says. NOT_PREPARED: it
  * has to wait, and did nothing. */
 static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
@@ -269,31 +297,12 @@ int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait
     return given_up(wait, waits);
 }
 
-/* The thread that gives a place looks into the queue, or a worker that is on its way does. */
-static int await_room(csk_workqueue_t *queue, csk_workqueue_wait_t *room, int64_t deadline_ns) {
-    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_ROOM, room, deadline_ns);
-    uint32_t seen = await(&room->word, deadline_ns, &wait);
-    bool gave_up = seen == CSK_WORD_PARKED && csk_workqueue_room_cancel(queue, room) == 0;
-    if (seen == CSK_WORD_PARKED && !gave_up) seen = await(&room->word, CSK_NEVER, &wait);
-    csk_waits_end(&wait);
-    if (gave_up) return ETIMEDOUT;
-    return seen == CALL_REFUSED ? ESHUTDOWN : 0;
-}
-
-static __attribute__((noinline, cold)) int await_room_told(csk_workqueue_t *queue, csk_workqueue_wait_t *room,
-                                                           int64_t deadline_ns) {
-    csk_told_wait_t told = told_wait_for(queue, CSK_WAITS_FOR_ROOM, room->arrivals);
-    csk_told_wait_begin(&told);
-    int status = await_room(queue, room, deadline_ns);
-    csk_told_wait_end(&told, status);
-    return status;
-}
-
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
     int status = ask_for_room(queue, work, &room, end_wait, NULL, csk_section_inside(queue) ? NEVER : BY_THREAD);
     if (status != EINPROGRESS) return status;
-    status = csk_waits_are_told() ? await_room_told(queue, &room, deadline_ns) : await_room(queue, &room, deadline_ns);
+    /* The thread that gives a place looks into the queue, or a worker that is on its way does. */
+    status = await_end(queue, &room, CSK_WAITS_FOR_ROOM, deadline_ns);
     if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);
     /* Whoever has shut the queue down may have freed it by now, and its name with it. */
     if (status == ESHUTDOWN && csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
@@ -344,28 +353,9 @@ int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     return given_up(wait, waits);
 }
 
-static int await_drained(csk_workqueue_t *queue, csk_workqueue_wait_t *drain, int64_t deadline_ns) {
-    csk_wait_t wait = wait_for(queue, CSK_WAITS_FOR_DRAINED, drain, deadline_ns);
-    bool waits = await(&drain->word, deadline_ns, &wait) == CSK_WORD_PARKED;
-    bool gave_up = waits && csk_workqueue_drain_cancel(queue, drain) == 0;
-    if (waits && !gave_up) await(&drain->word, CSK_NEVER, &wait);
-    csk_waits_end(&wait);
-    return gave_up ? ETIMEDOUT : 0;
-}
-
-static __attribute__((noinline, cold)) int await_drained_told(csk_workqueue_t *queue, csk_workqueue_wait_t *drain,
-                                                              int64_t deadline_ns) {
-    csk_told_wait_t told = told_wait_for(queue, CSK_WAITS_FOR_DRAINED, 0);
-    csk_told_wait_begin(&told);
-    int status = await_drained(queue, drain, deadline_ns);
-    csk_told_wait_end(&told, status);
-    return status;
-}
-
 int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
     if (begin_drain(queue, &wait, end_wait, NULL, BY_THREAD) == 0) return 0;
-    return csk_waits_are_told() ? await_drained_told(queue, &wait, deadline_ns)
-                                : await_drained(queue, &wait, deadline_ns);
+    return await_end(queue, &wait, CSK_WAITS_FOR_DRAINED, deadline_ns);
 }
