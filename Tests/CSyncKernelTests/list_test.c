@@ -88,5 +88,28 @@ static void a_node_that_was_taken_out_goes_in_again(void) {
     take_out(0, true);
 }
 
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
+
+typedef struct in_line {
+    struct in_line *behind;
+} in_line_t;
+
+CSK_LINE(line, in_line_t, behind);
+
+/* What stood in a line before, and who was its last, does not show. */
+static void a_line_that_was_emptied_begins_anew(void) {
+    in_line_t all[3], *front = NULL, *end = NULL;
+    memset(all, 0xa5, sizeof all);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++) line_append(&front, &end, &all[i]);
+        for (int i = 0; i < 3; i++) {
+            CHECK(front == &all[i]);
+            front = front->behind;
+        }
+        CHECK(front == NULL);
+    }
+}
+
 TEST_MAIN(TEST(nodes_stand_where_they_were_put_whoever_leaves_first),
-          TEST(a_list_without_an_end_is_put_to_at_its_front), TEST(a_node_that_was_taken_out_goes_in_again))
+          TEST(a_list_without_an_end_is_put_to_at_its_front), TEST(a_node_that_was_taken_out_goes_in_again),
+          TEST(a_line_that_was_emptied_begins_anew))

@@ -60,7 +60,7 @@ static void one_turn_in_64_is_for_background_work(void) {
 static void put(csk_pool_item_t *item) {
     csk_pool_queue_t *level = &csk_pool.levels[item->level];
     item->next = NULL;
-    if (level->last != NULL) level->last->next = item;
+    if (level->first != NULL) level->last->next = item;
     else level->first = item;
     level->last = item;
     count_queued(1);

@@ -49,4 +49,15 @@
     }                                                                                                          \
     struct csk_list_of_##list /* takes the semicolon, and forbids a second list of that name */
 
+/* A line, which is left at its front alone and has one link. CSK_LINE defines items_append(&first, &last, item). Only
+ * *first says whether there is anybody: *last is not cleared when the last one leaves. */
+#define CSK_LINE(line, node_t, next)                                                                        \
+    static inline __attribute__((unused)) void line##_append(node_t **first, node_t **last, node_t *node) { \
+        node->next = NULL;                                                                                  \
+        if (*first == NULL) *first = node;                                                                  \
+        else (*last)->next = node;                                                                          \
+        *last = node;                                                                                       \
+    }                                                                                                       \
+    struct csk_line_of_##line
+
 #endif

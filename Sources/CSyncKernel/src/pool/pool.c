@@ -142,19 +142,18 @@ int csk_pool_prepare(void) {
     return status != EINPROGRESS ? status : csk_service_end(&csk_pool.first, start_first());
 }
 
+CSK_LINE(items, csk_pool_item_t, next);
+
 int csk_pool_post(csk_pool_item_t *item, csk_pool_function_t function) {
     if (function == NULL || item->level >= CSK_POOL_LEVELS) return EINVAL;
     /* This comes before the item is queued: without any worker the item is refused. */
     int error = csk_pool_prepare();
     if (error != 0) return error;
     item->function = function;
-    item->next = NULL;
     item->since_ms = 0;
     csk_queue_lock(&csk_pool.lock);
     csk_pool_queue_t *level = &csk_pool.levels[item->level];
-    if (level->last != NULL) level->last->next = item;
-    else level->first = item;
-    level->last = item;
+    items_append(&level->first, &level->last, item);
     count_queued(1);
     bool start = lacks_worker();
     csk_pool_count_workers(start);
@@ -186,7 +185,6 @@ static csk_pool_item_t *take(void) {
         csk_pool_item_t *item = level->first;
         if (item == NULL) continue;
         level->first = item->next;
-        if (level->first == NULL) level->last = NULL;
         count_queued(-UINT64_C(1));
         return item;
     }

@@ -1,6 +1,10 @@
 #include "wait/trampoline.h"
 
+#include "base/list.h"
 #include "base/platform.h"
+
+CSK_LINE(lanes, csk_gate_lane_t, next_ready);
+CSK_LINE(laters, csk_gate_later_t, next);
 
 static _Thread_local struct {
     csk_gate_waiter_t *first, *last;
@@ -77,12 +81,7 @@ void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane) {
         else ready.last->next_ready = first;
         ready.last = last;
     }
-    if (lane != NULL) {
-        lane->next_ready = NULL;
-        if (ready.first_lane == NULL) ready.first_lane = lane;
-        else ready.last_lane->next_ready = lane;
-        ready.last_lane = lane;
-    }
+    if (lane != NULL) lanes_append(&ready.first_lane, &ready.last_lane, lane);
     csk_trampoline_hold();
     csk_trampoline_release();
 }
@@ -92,10 +91,7 @@ void csk_trampoline_end_wait(void) { ready.waits--; }
 
 bool csk_gate_call_later(csk_gate_later_t *later) {
     if (ready.waits != 0) return false;
-    later->next = NULL;
-    if (ready.later == NULL) ready.later = later;
-    else ready.last_later->next = later;
-    ready.last_later = later;
+    laters_append(&ready.later, &ready.last_later, later);
     csk_trampoline_hold();
     csk_trampoline_release();
     return true;

@@ -1,6 +1,7 @@
 /* waiter.c: what is done with a waiter, whichever lock it waits for. See waiter.h. */
 #include "wait/waiter.h"
 
+#include "base/list.h"
 #include "wait/announce.h"
 #include "wait/told_wait.h"
 #include "wait/trampoline.h"
@@ -13,15 +14,10 @@ void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *ef
     if (csk_word_tell(&waiter->word, word)) effects->wake = &waiter->word;
 }
 
-static void append(csk_gate_waiter_t **list, csk_gate_waiter_t **last, csk_gate_waiter_t *waiter) {
-    waiter->next_ready = NULL;
-    if (*list == NULL) *list = waiter;
-    else (*last)->next_ready = waiter;
-    *last = waiter;
-}
+CSK_LINE(ready, csk_gate_waiter_t, next_ready);
 
 void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) {
-    append(&effects->threads, &effects->last_thread, waiter);
+    ready_append(&effects->threads, &effects->last_thread, waiter);
 }
 
 void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
@@ -29,7 +25,7 @@ void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *eff
     /* A grant that needs no function leaves the clocks of its waiter running. */
     waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
     csk_store(&waiter->due, 1, CSK_RELAXED);
-    append(&effects->ready, &effects->last_ready, waiter);
+    ready_append(&effects->ready, &effects->last_ready, waiter);
 }
 
 static void let_threads_in(csk_gate_waiter_t *threads) {
