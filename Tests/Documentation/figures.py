@@ -81,6 +81,46 @@ def conditions(paths):
     return table(("", ""), [("runs", str(len(paths))), *rows])
 
 
+# ---- A machine with more processors -------------------------------------------------------------------------------
+
+LOCKS = ("csk_gate FAST", "csk_gate COMPACT", "csk_mutex", "pthread_mutex", "parking_lot")
+SEMAPHORES = ("csk_sem", "sem_t", "std::counting_semaphore", "moodycamel")
+RWLOCKS = ("csk_rwlock FAST", "csk_rwlock STRICT", "csk_rwlock biased", "pthread_rwlock", "ck_pflock", "parking_lot")
+QUEUES = ("csk_pqueue", "moodycamel")
+# Each table: its subjects, and its rows (group, metric).
+MORE_TABLES = {
+    "more processors: locks": (LOCKS, [
+        (f"{threads} threads, {sections} sections", "Mops/s")
+        for sections in ("empty", "100 ns") for threads in (2, 4, 8, 16, 32)]),
+    "more processors: waits": (LOCKS, [
+        (group, metric) for group in ("urgent thread among 8, 10 us sections, its waits",
+                                      "urgent thread among 16, 10 us sections, its waits",
+                                      "32 threads, 100 ns sections, waits") for metric in ("p50 us", "p99 us")]),
+    "more processors: semaphores": (SEMAPHORES, [
+        ("semaphore of one, 2 threads, 100 ns sections", "Mops/s"),
+        ("semaphore of one, 8 threads, 100 ns sections", "Mops/s"),
+        ("semaphore of two, 8 threads, 1 us sections", "Mops/s"),
+        ("semaphore of two, urgent thread among 8, 10 us sections, its waits", "p99 us")]),
+    "more processors: read-write locks": (RWLOCKS, [
+        *((f"{threads} threads, {mix}", "Mops/s")
+          for mix in ("reads only", "99 reads to 1 write", "90 reads to 10 writes") for threads in (2, 8)),
+        ("writer among 8 readers, 1 us sections, its waits", "p99 us")]),
+    "more processors: queues": (QUEUES, [
+        (f"items through a queue, {ends}", "ns") for ends in ("1 to 1", "4 to 1", "4 to 4")]),
+}
+
+
+def more_tables():
+    """(name, text) of the tables of one run on a machine with more processors."""
+    [path] = (RUNS / "more-processors").glob("*.tsv")
+    run = report.load(path)
+    yield "more processors: conditions", conditions([path])
+    for name, (subjects, rows) in MORE_TABLES.items():
+        yield name, table(("what", *subjects), [
+            (f"{group}, {metric}" if metric.startswith("p") else group,
+             *(quantity(run["c", group, subject, metric], metric) for subject in subjects)) for group, metric in rows])
+
+
 # ---- Writing ------------------------------------------------------------------------------------------------------
 
 def tables(paths):
@@ -90,6 +130,8 @@ def tables(paths):
     yield DOCUMENT, "short of the aim", short_of_aim(runs)
     for name, rows in TABLES.items():
         yield DOCUMENT, name, section(rows(), runs)
+    for name, text in more_tables():
+        yield DOCUMENT, name, text
     yield README, "faster here", readme_table(runs, "faster")
     yield README, "faster elsewhere", readme_table(runs, "slower")
     yield README, "too close to tell", readme_table(runs, "even")
