@@ -18,8 +18,8 @@
  *   gate_await.c    threads that wait for a predicate
  *
  * In this order: each uses those above it alone. Settling the queue grants the gate to a callback or a lane, and starts
- * a clock, whose end takes the grant back, publishes the queue and may leave the gate. So the waiter brings the function
- * of that clock along (gate_grace.h).
+ * a clock, whose end takes the grant back, publishes the queue and may leave the gate. So the waiter brings the
+ * function of that clock along (gate_grace.h).
  *
  * After a fork
  *

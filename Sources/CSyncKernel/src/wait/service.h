@@ -1,5 +1,5 @@
-/* service.h: what a process starts once, at its first use: a thread of the library's (timers, supervisor, watchdog, RCU),
- * or the first worker of the pool.
+/* service.h: what a process starts once, at its first use: a thread of the library's (timers, supervisor, watchdog,
+ * RCU), or the first worker of the pool.
  *
  * service.word has the mark of a process (fork.h), and in its lowest two bits
  *   NONE       The next caller starts it. Zero-filled memory says so, and the word of another process.
