@@ -44,7 +44,8 @@ STEPS = (
           "python3 Tests/Fuzz/faults.py --check", "scripts/swift-mutants --check",
           "python3 Tests/Lifetimes/mutants.py --check", "python3 Tests/Steps/preconditions.py",
           "python3 Tests/Steps/selection_test.py", "python3 Tests/Steps/run_test.py",
-          "python3 Tests/Layers/check.py --self-test", "python3 Tests/Layers/sizes.py --self-test",
+          "python3 Tests/Layers/check.py --self-test", "python3 Tests/Layers/folders.py --self-test",
+          "python3 Tests/Layers/sizes.py --self-test",
           "python3 Tests/Layers/fields.py --self-test"),
          "what each mutant and each planted fault replaces stands in its file; the kernel's layers, the lengths of "
          "files and functions, the fields of kernel structs that Swift touches; what a change selects, and "
@@ -120,7 +121,7 @@ STEPS = (
     Step("Swift tests without RCU", ("scripts/test-libc swift",),
          "the library without its trait RCU: the Swift tests that are different in this form, and nothing of liburcu",
          inputs=HEADERS + SWIFT_TESTS + ("Package.swift", "scripts/test-libc", "Sources/SwiftSync/ReadWrite/*",
-                 "Sources/SwiftSync/Support/*", "Sources/SwiftSync/NamedQueues/*", "Sources/SwiftSync/Observability/*"),
+                 "Sources/SwiftSync/Core/*", "Sources/SwiftSync/NamedQueues/*", "Sources/SwiftSync/Diagnostics/*"),
          after=("Swift built without RCU",)),
     Step("arm64 emulated", ("scripts/test-arm64",),
          "the C tests, cross-compiled, under qemu-user, in fewer rounds: code and ABI, not memory orders; those of "

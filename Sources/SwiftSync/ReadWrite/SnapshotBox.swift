@@ -25,17 +25,6 @@ func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     unsafe Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
-/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind
-/// it.
-@usableFromInline
-@safe
-struct SnapshotHeader {
-    @usableFromInline var snapshot = unsafe csk_snapshot_t()
-    @usableFromInline var place = unsafe csk_place_t()
-
-    @usableFromInline init() {}
-}
-
 /// The kernel's snapshot in an object of its own. The object owns the current version. Versions that were replaced
 /// belong to the kernel.
 @usableFromInline

@@ -251,7 +251,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
 
     /// This thread's state of executing tasks of this queue; nil if it executes none.
     private func running(on thread: UnsafeMutablePointer<QueueThread>?) -> UnsafeMutablePointer<Run>? {
-        var run = unsafe thread?.pointee.innermost
+        var run = unsafe thread?.pointee.innermostRun
         let queue = unsafe Unmanaged.passUnretained(self).toOpaque()
         while let found = unsafe run, unsafe found.pointee.queue.toOpaque() != queue {
             unsafe run = found.pointee.outer
@@ -263,12 +263,12 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     private func execute(
         _ task: any TaskQueue.Task, _ lock: Unmanaged<QueueLock>, on thread: UnsafeMutablePointer<QueueThread>?
     ) {
-        var run = unsafe Run(queue: .passUnretained(self), outer: thread?.pointee.innermost, next: nil)
+        var run = unsafe Run(queue: .passUnretained(self), outer: thread?.pointee.innermostRun, next: nil)
         unsafe withUnsafeMutablePointer(to: &run) { run in
-            unsafe thread?.pointee.innermost = run
+            unsafe thread?.pointee.innermostRun = run
             unsafe Self.execute(task, lock)
             while let lock = unsafe run.pointee.next.take() { unsafe Self.execute(Self.takeTask(of: lock), lock) }
-            unsafe thread?.pointee.innermost = run.pointee.outer
+            unsafe thread?.pointee.innermostRun = run.pointee.outer
         }
     }
 
@@ -298,5 +298,13 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
         SyncDiagnostics.report(
             .lockDropped, subject: subject,
             message: "the last copy of the lock of task \(lock.tag) went away without a release; the task was ended")
+    }
+}
+
+extension QueueThread {
+    /// The innermost queue that is running tasks on this thread.
+    @safe var innermostRun: UnsafeMutablePointer<TaskQueue.Run>? {
+        get { unsafe innermost?.assumingMemoryBound(to: TaskQueue.Run.self) }
+        set { innermost = UnsafeMutableRawPointer(newValue) }
     }
 }

@@ -122,3 +122,31 @@ final class DeadlineScope: @unchecked Sendable {
     @inline(never)
     private func forgetTask() { task = nil }
 }
+
+extension RequestDeadline {
+    /// Runs `body` as a part of the task that is cancelled when the deadline passes.
+    static func within<R: ~Copyable, Failure: Error>(
+        _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
+    ) async throws(Failure) -> R {
+        // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one
+        // has its deadline, and nobody who cancels it.
+        let deadline = min(deadline, nearest)
+        if OrderedActivation.isCancelled(at: deadline) { return try await body() }
+        var result: Result<R, Failure>?
+        await $nearest.withValue(
+            deadline,
+            operation: {
+                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+                _ = isolation
+                await DeadlineScope.run(until: deadline, isolation: isolation) {
+                    _ = isolation
+                    do throws(Failure) {
+                        result = .success(try await body())
+                    } catch {
+                        result = .failure(error)
+                    }
+                }
+            }, isolation: isolation)
+        return try result.take()!.get()
+    }
+}

@@ -13,32 +13,6 @@ enum RequestDeadline {
     static func within<R>(_ deadline: Int64, _ body: () throws -> R) rethrows -> R {
         try $nearest.withValue(min(nearest, deadline), operation: body)
     }
-
-    /// Does the same for a part of a task, which it cancels when the deadline passes.
-    static func within<R: ~Copyable, Failure: Error>(
-        _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
-    ) async throws(Failure) -> R {
-        // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one
-        // has its deadline, and nobody who cancels it.
-        let deadline = min(deadline, nearest)
-        if OrderedActivation.isCancelled(at: deadline) { return try await body() }
-        var result: Result<R, Failure>?
-        await $nearest.withValue(
-            deadline,
-            operation: {
-                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
-                _ = isolation
-                await DeadlineScope.run(until: deadline, isolation: isolation) {
-                    _ = isolation
-                    do throws(Failure) {
-                        result = .success(try await body())
-                    } catch {
-                        result = .failure(error)
-                    }
-                }
-            }, isolation: isolation)
-        return try result.take()!.get()
-    }
 }
 
 extension Task where Success == Never, Failure == Never {

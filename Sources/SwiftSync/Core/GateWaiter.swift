@@ -30,17 +30,17 @@ struct GateWaiter: @unchecked Sendable {
         init() { unsafe later.function = resolve }
     }
 
-    @safe private let memory: UnsafeMutablePointer<Memory>
+    @safe let memory: UnsafeMutablePointer<Memory>
 
     /// The waiter whose memory is this property of its owner.
     @inline(__always)
     init(in memory: inout Memory) { unsafe self.memory = RuntimeFacts.lastingAddress(of: &memory) }
 
-    @safe private var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
+    @safe var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
 
     /// This runs in the middle of the kernel's work. It must not touch the owner, because releasing the owner may run
     /// code of users.
-    private static let resolved: csk_gate_function_t = { _, context, status in
+    static let resolved: csk_gate_function_t = { _, context, status in
         let memory = unsafe context!.assumingMemoryBound(to: Memory.self)
         unsafe memory.pointee.status = status
         let later = unsafe UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
@@ -78,62 +78,24 @@ struct GateWaiter: @unchecked Sendable {
 
     /// Gives the kernel the reference, before it has the waiter: it holds none.
     @inline(__always)
-    private func hand(_ owner: consuming any GateWaiterOwner) {
+    func hand(_ owner: consuming any GateWaiterOwner) {
         unsafe memory.pointer(to: \.owner)!.initialize(to: owner)
     }
 
     /// Calls `queue`, after which another thread may own the waiter already. If the kernel has refused the waiter, the
     /// owner is taken back.
     @inline(__always)
-    private func accepted(_ owner: consuming any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
+    func accepted(_ owner: consuming any GateWaiterOwner, by queue: () -> Int32) -> Int32 {
         hand(owner)
         let status = queue()
         if status != 0 { memory.pointee.owner = nil }
         return status
     }
 
-    /// Queues the waiter in the lane of a queue or executor. It returns 0 or an errno value.
-    func lock(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
-        isQueue: Bool, owner: consuming any GateWaiterOwner
-    ) -> Int32 {
-        accepted(owner) {
-            unsafe lock(gate, of: box, rank: rank, deadline: deadline, key: key, isQueue: isQueue)
-        }
-    }
-
-    /// Does the same, but a refusal resolves the waiter too. So the caller needs no reference to the owner afterwards.
-    func lockOrResolve(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
-        isQueue: Bool, owner: consuming any GateWaiterOwner
-    ) {
-        hand(owner)
-        let status = unsafe lock(gate, of: box, rank: rank, deadline: deadline, key: key, isQueue: isQueue)
-        if status != 0 { refuse(status) }
-    }
-
-    private func refuse(_ status: Int32) {
+    /// Resolves a waiter that the kernel has refused.
+    func refuse(_ status: Int32) {
         memory.pointee.status = status
         unsafe Self.resolve(memory.pointer(to: \.later))
-    }
-
-    @inline(__always)
-    private func lock(
-        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
-        isQueue: Bool
-    ) -> Int32 {
-        let lanes = unsafe ValueLanes.of(gate, box)
-        var spare: UnsafeMutablePointer<csk_gate_lane_t>?
-        while true {
-            let status = unsafe csk_gate_lock_keyed(
-                gate, waiter, rank, deadline, lanes, UInt64(key), isQueue, &spare, Self.resolved, memory)
-            if status != ENOBUFS {
-                unsafe spare?.deallocate()
-                return status
-            }
-            unsafe spare = .allocate(capacity: 1)
-            unsafe spare!.initialize(to: csk_gate_lane_t())
-        }
     }
 
     /// Queues a waiter again at its old place, because it can't have its grant now.

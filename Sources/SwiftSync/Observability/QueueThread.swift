@@ -6,20 +6,20 @@ import Glibc
 import Musl
 #endif
 
-/// What task queues know about a thread: its number, and which of them are running tasks on it. Each thread uses only
-/// its own.
+/// What recorders and task queues know about a thread: its number, and which task queues are running tasks on it. Each
+/// thread uses only its own.
 @safe
 struct QueueThread {
     /// The system's identifier of the thread.
     fileprivate(set) var number: Int32
-    /// The innermost queue that is running tasks on this thread.
-    @safe var innermost: UnsafeMutablePointer<TaskQueue.Run>?
+    /// The innermost run of a task queue on this thread, which only task queues know.
+    @safe var innermost: UnsafeMutableRawPointer?
 
     /// The calling thread's object. It is nil at the very end of a thread, when nothing more can be stored for the
     /// thread.
     static var current: UnsafeMutablePointer<QueueThread>? { unsafe current(in: slot) }
 
-    /// Does the same for a caller that keeps the slot: each access to a static constant costs a call.
+    /// Finds the object for a caller that keeps the slot: each access to a static constant costs a call.
     @inline(__always)
     static func current(in slot: csk_tls_slot_t) -> UnsafeMutablePointer<QueueThread>? {
         if let found = unsafe csk_tls_get(slot) { return unsafe found.assumingMemoryBound(to: QueueThread.self) }

@@ -1,18 +1,6 @@
 public import CSyncKernel
 import Synchronization
 
-/// What stands before a protected value in its box. ``RuntimeFacts/areChecked`` checks that the gate stands first.
-@usableFromInline
-@safe
-struct ValueHeader {
-    @usableFromInline var placed: csk_placed_gate_t
-    /// The address of the kernel's part of the value's ``ValueLanes``; 0 before the first command that needs them.
-    @usableFromInline var lanes: UInt = 0
-
-    @inlinable
-    init() { unsafe placed = csk_placed_gate_t() }
-}
-
 /// The lanes of one value, by queue and executor. The kernel keeps the commands of a lane in order; it finds the lane,
 /// and gives one that nobody uses any more to another queue or executor.
 ///

@@ -64,47 +64,6 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
         unsafe csk_gate_unlock(gate)
     }
 
-    /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
-    /// Whichever comes second runs `end`, which leaves the gate. `end` is told whether it runs on the queue.
-    final func leaveOnCompletion(
-        _ access: (@escaping CommandCompletionClosure) -> Void,
-        end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void
-    ) -> Ending {
-        let order = SectionEnd()
-        let finish: @Sendable (Bool) -> Void = { [self] onQueue in
-            if order.isSecond() { end(self, onQueue) }
-        }
-        access(ManualCompletion.closure { finish(false) })
-        unsafe csk_gate_disown(gate)
-        finish(true)
-        return .isSeenTo
-    }
-}
-
-/// A command whose body captures nothing: the value and the user's closures stand here, in one allocation with the
-/// rest.
-///
-/// Nothing but the body calls the closures. It is made where the type of the value is known, and so it needs no look-up
-/// of the type, which an overridden method of a generic class would need.
-@usableFromInline
-@safe
-final class ValueCommand<Value>: AsyncCommand, @unchecked Sendable {
-    /// The value, which is there while the body runs with the status 0.
-    @usableFromInline @safe let value: UnsafeMutablePointer<Value>
-    @usableFromInline let accessClosure: (@Sendable (inout Value) -> Void)?
-    @usableFromInline let completion: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
-
-    @inlinable
-    init(
-        _ schedule: AsyncSchedule<Value>, access: consuming (@Sendable (inout Value) -> Void)?,
-        completion: consuming (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?, body: @escaping Body
-    ) {
-        value = schedule.box.value
-        accessClosure = access
-        self.completion = completion
-        unsafe super.init(schedule.box.gate, of: schedule.box, on: schedule.queue, limit: schedule.limit, body: body)
-    }
-
-    @inlinable
-    deinit {}
+    /// The thread that holds the gate is no longer inside of it; whoever leaves the gate may be another one.
+    final func disown() { unsafe csk_gate_disown(gate) }
 }

@@ -1,0 +1,28 @@
+public import CSyncKernel
+
+// What stands first in a header is reached by `Layout.first(of:)`; ``RuntimeFacts/areChecked`` checks that it is first.
+
+/// What stands before a protected value in its box.
+@usableFromInline
+@safe
+struct ValueHeader {
+    @usableFromInline var placed: csk_placed_gate_t
+    /// The address of the kernel's part of the value's ``ValueLanes``; 0 before the first command that needs them.
+    @usableFromInline var lanes: UInt = 0
+
+    @inlinable
+    init() { unsafe placed = csk_placed_gate_t() }
+}
+
+#if RCU
+/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind
+/// it.
+@usableFromInline
+@safe
+struct SnapshotHeader {
+    @usableFromInline var snapshot = unsafe csk_snapshot_t()
+    @usableFromInline var place = unsafe csk_place_t()
+
+    @usableFromInline init() {}
+}
+#endif
