@@ -27,7 +27,7 @@ expect(queue.count == 2)
 struct Job { func run() {} }
 let job = Job()
 // MARK: BlockingPriorityQueue check
-expect(jobs.isClosed && jobs.count == 0)
+expect(jobs.isShutDown && jobs.count == 0)
 
 // MARK: SyncDiagnostics setup
 struct Logger: Sendable {
@@ -137,7 +137,7 @@ try await requests.drain()
 expect(handled.withLock { $0 } == 10)
 
 // MARK: DelayedWork setup
-let queue = WorkQueue(label: "queue")
+let queue = WorkQueue(name: "queue")
 struct Connection: Sendable { func close() { fatalError("closed") } }
 let connection = Connection()
 // MARK: DelayedWork check
@@ -251,7 +251,7 @@ struct Server: Service {
         try await gracefulShutdown()
     }
 }
-let requests = WorkQueue(label: "requests"), connections = ResourcePool<Int>(maximum: 1, make: { 1 })
+let requests = WorkQueue(name: "requests"), connections = ResourcePool<Int>(maximum: 1, make: { 1 })
 let server = Server(), logger = Logger(label: "server")
 // MARK: DrainService check
 SyncDiagnostics.setHandler { _ in }

@@ -28,7 +28,7 @@ struct Queues {
     func run() {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { try? loops.syncShutdownGracefully() }
-        let loop = loops.next(), serial = WorkQueue(label: "serial"), dispatch = DispatchQueue(label: "serial")
+        let loop = loops.next(), serial = WorkQueue(name: "serial"), dispatch = DispatchQueue(label: "serial")
         let peers = [
             Peer(name: "DispatchQueue.async") { dispatch.async(execute: $0) },
             Peer(name: "EventLoop.execute") { loop.execute($0) },
@@ -127,7 +127,7 @@ struct Queues {
     }
 
     private func priorities() {
-        let operations = OperationQueue(), queue = WorkQueue(label: "priorities")
+        let operations = OperationQueue(), queue = WorkQueue(name: "priorities")
         operations.maxConcurrentOperationCount = 1
         measure(
             "task with a priority", baseline: "OperationQueue", times: 20_000,
@@ -159,7 +159,7 @@ struct Queues {
 
     private func concurrent() {
         let dispatch = DispatchQueue(label: "concurrent", attributes: .concurrent),
-            queue = ConcurrentWorkQueue(label: "concurrent", width: 64)
+            queue = ConcurrentWorkQueue(name: "concurrent", width: 64)
         let width = ProcessInfo.processInfo.activeProcessorCount, threads = NIOThreadPool(numberOfThreads: width)
         threads.start()
         defer { try? threads.syncShutdownGracefully() }
@@ -203,7 +203,7 @@ struct Queues {
     func runDelays() {
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { try? loops.syncShutdownGracefully() }
-        let dispatch = DispatchQueue(label: "delays"), queue = WorkQueue(label: "delays"), loop = loops.next()
+        let dispatch = DispatchQueue(label: "delays"), queue = WorkQueue(name: "delays"), loop = loops.next()
         for milliseconds in [1, 5, 50] {
             let nanoseconds = UInt64(milliseconds) * 1_000_000
             measureLatency(
@@ -230,7 +230,7 @@ struct Queues {
 
     /// How long a task of high priority waits behind 10 000 low ones of 10 us each that were queued before it.
     private func urgent() {
-        let queue = WorkQueue(label: "urgent"), busy = Int(10 * calibrate())
+        let queue = WorkQueue(name: "urgent"), busy = Int(10 * calibrate())
         measureLatency(
             "high priority behind 10 000 low ones of 10 us", baseline: "", count: 1,
             ["WorkQueue.async(priority: .high)"]
@@ -252,7 +252,7 @@ struct Queues {
     private func blocked() {
         measureLatency("600 queues that block at once, until all have begun", baseline: "", count: 1, ["WorkQueue"]) {
             _ in
-            let queues = (0..<600).map { WorkQueue(label: "blocked \($0)") }, all = DispatchSemaphore(value: 0),
+            let queues = (0..<600).map { WorkQueue(name: "blocked \($0)") }, all = DispatchSemaphore(value: 0),
                 counter = Counter()
             let begin = bench_now_ns()
             for queue in queues {

@@ -25,7 +25,7 @@ struct ReadWrites {
 
     func run() {
         let queue = DispatchQueue(label: "subject", attributes: .concurrent), coordinator = ReadWriteCoordinator(),
-            counter = Counter(), serial = WorkQueue(label: "subject")
+            counter = Counter(), serial = WorkQueue(name: "subject")
         let pthread = PthreadReadWriteLock(), plain = ReadWriteLock(1), biased = ReadWriteLock(1, readerBias: true)
 
         let loops = LoopGroup(results: results, rounds: rounds)

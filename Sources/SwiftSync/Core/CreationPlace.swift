@@ -17,9 +17,15 @@ extension csk_place_t {
 
     /// A copy of the name; the place where there is none, or an empty one. Control characters become spaces, so that
     /// reports stay on one line.
-    @usableFromInline
+    @inlinable
+    @inline(__always)
     static func named(_ name: String?, _ fileID: StaticString, _ line: UInt) -> csk_place_t {
         guard let name, !name.isEmpty else { return unsafe at(fileID, line) }
+        return unsafe copy(of: name)
+    }
+
+    @usableFromInline
+    static func copy(of name: String) -> csk_place_t {
         let bytes = name.utf8, text = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
         for (index, byte) in bytes.enumerated() {
             unsafe text[index] = CChar(bitPattern: byte < 32 || byte == 127 ? 32 : byte)

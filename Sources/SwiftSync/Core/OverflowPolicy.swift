@@ -47,6 +47,3 @@ public enum OverflowPolicy: Sendable, Hashable {
         }
     }
 }
-
-/// Another name of ``OverflowPolicy``: the earlier one. It stays until version 1.0.
-public typealias OrderedQueueOverflow = OverflowPolicy

@@ -87,7 +87,7 @@ final class HandlerSlot: @unchecked Sendable {
     }
 
     private func refusalLine(_ kind: SyncDiagnostics.Report.Kind, _ subject: String) -> RefusalLines.Line {
-        guard kind == .refusedWhenFull || kind == .refusedAfterClose else { return .first }
+        guard kind == .refusedWhenFull || kind == .refusedAfterShutdown else { return .first }
         let origin = RefusalLines.Origin(kind, subject), now = now()
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }

@@ -45,7 +45,7 @@ extension SyncDiagnostics.Report {
         /// A timeout was not a number.
         public static let invalidTimeout = Kind(rawValue: "invalid timeout")
         /// Work came after a close or a shutdown, and was refused.
-        public static let refusedAfterClose = Kind(rawValue: "refused after close")
+        public static let refusedAfterShutdown = Kind(rawValue: "refused after shutdown")
         /// Work came to a full queue and was refused. The queue's policy is to refuse; or to wait where the call can't
         /// wait (`enqueue` of an ordered queue); or to drop the oldest where nothing that waits can be dropped.
         public static let refusedWhenFull = Kind(rawValue: "refused when full")

@@ -17,10 +17,10 @@
 /// waits the thread that looks for the next. If the handler itself causes a report on the same thread, that report is
 /// not passed to it again, but written to the standard error stream.
 ///
-/// Refusals (`refusedWhenFull`, `refusedAfterClose`) are backpressure rather than misuse, and come as often as somebody
-/// tries. A handler gets each refusal. The standard error stream gets the first of an object, and then at most one line
-/// a second, which says how many there were since the line before. If more than 256 objects refuse within one second,
-/// the others share a line.
+/// Refusals (`refusedWhenFull`, `refusedAfterShutdown`) are backpressure rather than misuse, and come as often as
+/// somebody tries. A handler gets each refusal. The standard error stream gets the first of an object, and then at most
+/// one line a second, which says how many there were since the line before. If more than 256 objects refuse within one
+/// second, the others share a line.
 public enum SyncDiagnostics {
     /// Replaces what is called for each report. Nil brings back the line on the standard error stream.
     ///

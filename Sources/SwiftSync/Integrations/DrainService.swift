@@ -44,7 +44,7 @@ public struct DrainService: Service {
     /// Adds a work queue, serial or concurrent. Late works that have not begun are dropped.
     public func draining(_ queue: WorkQueueBase) -> DrainService {
         adding(
-            queue.label,
+            queue.name,
             { instant in
                 queue.shutdown()
                 return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }

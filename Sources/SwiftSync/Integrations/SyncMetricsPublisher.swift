@@ -52,7 +52,7 @@ public final class SyncMetricsPublisher: Sendable {
     }
 
     private struct Key: Hashable {
-        let kind: SyncObjectKind, purpose: SyncSnapshot.Purpose?, name: String
+        let kind: SyncObjectKind, purpose: InspectionReport.Purpose?, name: String
     }
 
     private let factory: any MetricsFactory

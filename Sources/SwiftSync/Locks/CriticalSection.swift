@@ -17,15 +17,14 @@ public struct CriticalSection: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Void>
 
-    /// Makes a section that no thread is in. It makes one allocation and never blocks. Its place is its ``name``.
+    /// Makes a section that no thread is in. It makes one allocation and never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the section is made.
+    ///   - line: the line there.
     @inlinable
-    public init(fileID: StaticString = #fileID, line: UInt = #line) {
-        box = unsafe .make((), .fast, 0, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+    public init(name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
         box = unsafe .make((), .fast, 0, .named(name, fileID, line))
     }
 

@@ -28,30 +28,15 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 means
     ///     strict priority, under which the lowest can wait for as long as higher ones keep coming. Nil means a limit
     ///     of 64 for those whose call names no priority, and strict priority for the others.
-    ///   - fileID: where the mutex is made, which is its ``name``.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the mutex is made.
     ///   - line: the line there.
     @inlinable
     public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        box = unsafe .make(value, policy, bypassLimit, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String?,
+        _ value: consuming sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer: `values.map(PriorityMutex.init)`.
-    @_disfavoredOverload
-    @inlinable
-    public init(_ value: consuming Value) where Value: Sendable {
-        box = unsafe .make(value, .fast, nil, .unknown)
     }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,

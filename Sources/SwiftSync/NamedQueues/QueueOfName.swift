@@ -19,8 +19,10 @@ final class QueueOfName: Sendable {
     private init(_ name: String, _ configuration: QueueConfig) {
         self.name = name
         self.configuration = configuration
-        let qos = configuration.qos.qosClass
-        queue = configuration.serial ? WorkQueue(label: name, qos: qos) : ConcurrentWorkQueue(label: name, qos: qos)
+        let priority = CommandPriority(configuration.qos.qosClass)
+        queue =
+            configuration.serial
+            ? WorkQueue(name: name, priority: priority) : ConcurrentWorkQueue(name: name, priority: priority)
     }
 
     @usableFromInline
@@ -113,7 +115,7 @@ final class QueueOfName: Sendable {
         }
         if isNew {
             SyncDiagnostics.report(
-                .configurationMismatch, subject: "NamedQueue \(queue.label)",
+                .configurationMismatch, subject: "NamedQueue \(queue.name)",
                 message: "asked for as \(Self.text(other)); it was made as \(Self.text(configuration)) and stays so")
         }
     }

@@ -82,14 +82,14 @@ extension DeadlockWatch {
     /// A thread or a task that waits.
     public struct Party: Sendable, Hashable, CustomStringConvertible {
         /// The thread; nil for a task that waits while it is suspended.
-        public let thread: SyncSnapshot.Thread?
+        public let thread: InspectionReport.Thread?
         /// The address of the task that waits, or that runs on the thread; nil if there is none, or it is not known.
         public let taskAddress: UInt?
         /// The name of a task that waits while it is suspended (`Task(name:)`); nil where it has none, where it is not
         /// known, and for a task that runs on the thread.
         public let taskName: String?
         /// What it waits for.
-        public let purpose: SyncSnapshot.Purpose
+        public let purpose: InspectionReport.Purpose
         /// What the object is at which it waits.
         public let objectKind: SyncObjectKind
         /// The object's name, or the file and line where it was made; nil where it has neither.
@@ -123,9 +123,10 @@ extension DeadlockWatch.Deadlock {
 extension DeadlockWatch.Party {
     fileprivate init(_ party: csk_deadlock_party_t) {
         unsafe self.init(
-            thread: party.thread.id == 0 ? nil : SyncSnapshot.Thread(party.thread),
+            thread: party.thread.id == 0 ? nil : InspectionReport.Thread(party.thread),
             taskAddress: party.task == 0 ? nil : UInt(party.task), taskName: fieldText(party.task_name),
-            purpose: SyncSnapshot.Purpose(party.waits_for, permits: 1), objectKind: SyncObjectKind(party.object_kind),
+            purpose: InspectionReport.Purpose(party.waits_for, permits: 1),
+            objectKind: SyncObjectKind(party.object_kind),
             objectName: fieldText(party.name), objectAddress: UInt(bitPattern: party.object))
     }
 }

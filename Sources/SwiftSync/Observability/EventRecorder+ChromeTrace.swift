@@ -21,7 +21,7 @@ extension EventRecorder {
     /// Puts the events of several queues into one trace, on one time scale.
     public static func chromeTrace(of recorders: [EventRecorder]) -> String {
         var trace = ChromeTrace()
-        for (index, recorder) in recorders.enumerated() { trace.add(recorder.events, of: recorder.label, index: index) }
+        for (index, recorder) in recorders.enumerated() { trace.add(recorder.events, of: recorder.name, index: index) }
         return trace.json()
     }
 }

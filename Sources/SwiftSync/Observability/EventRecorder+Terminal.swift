@@ -20,7 +20,7 @@ extension EventRecorder {
         func show(_ lines: [String]) {
             for line in lines { output(line + "\n") }
         }
-        output("\(label): \(events.count) events; help lists the commands\n")
+        output("\(name): \(events.count) events; help lists the commands\n")
         while !replay.isOver {
             let pause = replay.pause
             if pause == nil { output("> ") }

@@ -25,9 +25,7 @@ import Synchronization
 @safe
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are. Traces show it.
-    public var name: String { label }
-    /// The earlier word for ``name``.
-    public let label: String
+    public let name: String
     /// The number of events that are kept at most.
     public let capacity: Int
 
@@ -41,20 +39,15 @@ public final class EventRecorder: @unchecked Sendable {
     /// Makes an empty recorder. It never blocks.
     ///
     /// - Parameters:
-    ///   - label: the name of the queue, for traces.
+    ///   - name: the name of the queue, for traces.
     ///   - capacity: how many events are kept. It is rounded up to the next power of two, from 16 to 1 048 576.
-    public init(label: String, capacity: Int = 4096) {
-        self.label = label
+    public init(name: String, capacity: Int = 4096) {
+        self.name = name
         let events = EventRing(capacity: capacity)
         self.capacity = events.capacity
         box = unsafe .make(events, .fast, 0, .unknown)
         gate = box.gate
         ring = box.value
-    }
-
-    /// Makes an empty recorder, as ``init(label:capacity:)`` does. It never blocks.
-    public convenience init(name: String, capacity: Int = 4096) {
-        self.init(label: name, capacity: capacity)
     }
 
     /// The number of events recorded so far, including those that are forgotten.

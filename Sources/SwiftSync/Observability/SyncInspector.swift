@@ -9,8 +9,8 @@ import Musl
 /// Who waits for whom at this moment, also where every thread of the program is stuck.
 ///
 /// ```swift
-/// let snapshot = SyncInspector.snapshot()
-/// for object in snapshot.objects where !object.waiters.isEmpty {
+/// let report = SyncInspector.report()
+/// for object in report.objects where !object.waiters.isEmpty {
 ///     print("\(object.name ?? "?"): held by \(object.holder), \(object.waitingCount) wait")
 /// }
 /// print(SyncInspector.text())
@@ -44,11 +44,11 @@ public enum SyncInspector {
     ///
     /// - Parameter limit: how many waiters, objects and workers it shows of each at most; what is left out is counted.
     ///   Zero or less shows none.
-    public static func snapshot(limit: Int = 4096) -> SyncSnapshot {
-        SyncSnapshot(limit: max(0, min(limit, 1 << 20)))
+    public static func report(limit: Int = 4096) -> InspectionReport {
+        InspectionReport(limit: max(0, min(limit, 1 << 20)))
     }
 
-    /// The view as text, a paragraph for each object. Otherwise it is ``snapshot(limit:)``, with limits of its own:
+    /// The view as text, a paragraph for each object. Otherwise it is ``report(limit:)``, with limits of its own:
     /// 1024 objects and 8192 waiters.
     public static func text() -> String { printed(UInt32(CSK_INSPECT_TEXT)) }
 

@@ -63,7 +63,7 @@ public struct SyncMetrics: Sendable {
         public let kind: SyncObjectKind
         /// What threads and tasks wanted of a work queue: a turn, room, or its end, each of which is counted apart. Nil
         /// where an object can be waited for in one way only.
-        public let purpose: SyncSnapshot.Purpose?
+        public let purpose: InspectionReport.Purpose?
         /// Its name, or the file and line where it was made.
         public let name: String
         /// Waits that ended by entering.
@@ -156,7 +156,7 @@ public struct SyncMetrics: Sendable {
                 unsafe waits.append(
                     Waits(
                         kind: SyncObjectKind(entry.object_kind),
-                        purpose: entry.waits_for == 0 ? nil : SyncSnapshot.Purpose(entry.waits_for, permits: 1),
+                        purpose: entry.waits_for == 0 ? nil : InspectionReport.Purpose(entry.waits_for, permits: 1),
                         name: String(cString: entry.name!),
                         grantedCount: entry.granted, timedOutCount: entry.timed_out, refusedCount: entry.refused,
                         spans: spans))

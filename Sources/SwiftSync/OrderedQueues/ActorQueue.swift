@@ -48,18 +48,21 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// adopted the main actor.
     ///
     /// - Parameters:
-    ///   - name: a name that messages and reports show.
+    ///   - name: a name that messages and reports show. Nil stands for the place.
     ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
     ///     runs at. With nil it is `.medium`.
+    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
+    ///     number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
+    ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
         unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
+            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
     /// The same without a name or a place, for a reference to the initializer.
@@ -71,26 +74,6 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
     /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
     public var name: String { storage.name }
-
-    /// Makes such a queue with a bound: at most `capacity` accepted pieces of work may wait to begin.
-    ///
-    /// - Parameters:
-    ///   - name: a name that messages and reports show.
-    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
-    ///     runs at. With nil it is `.medium`.
-    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
-    ///     number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
-    ///   - line: the line there.
-    public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int?, whenFull: OverflowPolicy,
-        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
-    }
 
     private init(
         _ place: csk_place_t, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?

@@ -36,17 +36,20 @@ public final class FIFOQueue: Sendable {
     /// Makes an empty open queue.
     ///
     /// - Parameters:
-    ///   - name: a name that messages and reports show.
+    ///   - name: a name that messages and reports show. Nil stands for the place.
     ///   - priority: the priority of the task that runs the work that ``enqueue(_:)`` accepts.
+    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
+    ///     number.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
     ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
+    ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, recorder: EventRecorder? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
+        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
         unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: nil, whenFull: .refuse, recorder: recorder)
+            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
     /// The same without a name or a place, for a reference to the initializer.
@@ -58,25 +61,6 @@ public final class FIFOQueue: Sendable {
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
     /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
     public var name: String { storage.name }
-
-    /// Makes an empty open queue in which at most `capacity` accepted pieces of work may wait to begin.
-    ///
-    /// - Parameters:
-    ///   - name: a name that messages and reports show.
-    ///   - priority: the priority of the task that runs the work that ``enqueue(_:)`` accepts.
-    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
-    ///     number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
-    ///   - fileID: where the queue is made, which is its ``name`` where it has no other.
-    ///   - line: the line there.
-    public convenience init(
-        name: String? = nil, priority: TaskPriority? = nil, capacity: Int?, whenFull: OverflowPolicy,
-        recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
-    }
 
     private init(
         _ place: csk_place_t, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?

@@ -6,7 +6,7 @@ enum OrderedRefusal {
         _ endText: @autoclosure () -> String
     ) -> Bool {
         guard let error else { return true }
-        let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterClose
+        let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterShutdown
         let reason = error == .full ? "the queue is full" : endText()
         SyncDiagnostics.report(
             kind, subject: subject(), message: "work was refused, and released without having run: \(reason)",

@@ -25,17 +25,17 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Void>
 
-    /// Makes a coordinator that nobody uses. It never blocks. The place where it is made is its ``name``.
-    public convenience init(fileID: StaticString = #fileID, line: UInt = #line) {
-        unsafe self.init(at: .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    public convenience init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+    /// Makes a coordinator that nobody uses. It never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the coordinator is made.
+    ///   - line: the line there.
+    public convenience init(name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
         unsafe self.init(at: .named(name, fileID, line))
     }
 
-    /// The earlier word for a ``name``.
+    /// Makes a coordinator with that ``name``, by the word of the earlier library.
     public convenience init(queueLabel: String) {
         self.init(name: queueLabel)
     }

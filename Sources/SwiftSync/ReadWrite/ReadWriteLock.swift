@@ -29,30 +29,15 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ///   - readerBias: readers enter without touching what they share, in a fraction of the time. A writer first
     ///     revokes that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as
     ///     written.
-    ///   - fileID: where the lock is made, which is its ``name``.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the lock is made.
     ///   - line: the line there.
     @inlinable
     public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false,
-        fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(value, policy, readerBias, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(
-        _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false, name: String?,
+        _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         unsafe self.init(value, policy, readerBias, .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer: `values.map(ReadWriteLock.init)`.
-    @_disfavoredOverload
-    @inlinable
-    public init(_ value: consuming Value) {
-        unsafe self.init(value, .fast, false, .unknown)
     }
 
     @inlinable

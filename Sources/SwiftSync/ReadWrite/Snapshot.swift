@@ -28,23 +28,18 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
     @usableFromInline
     let box: SnapshotBox<Value>
 
-    /// Publishes `value` as the first version. It makes two allocations. The place where it is made is its ``name``.
+    /// Publishes `value` as the first version. It makes two allocations.
+    ///
+    /// - Parameters:
+    ///   - value: the first version.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the snapshot is made.
+    ///   - line: the line there.
     @inlinable
-    public init(_ value: consuming Value, fileID: StaticString = #fileID, line: UInt = #line) {
-        box = unsafe .make(.make(value), .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(_ value: consuming Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+    public init(
+        _ value: consuming Value, name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
+    ) {
         box = unsafe .make(.make(value), .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer: `values.map(Snapshot.init)`.
-    @_disfavoredOverload
-    @inlinable
-    public init(_ value: consuming Value) {
-        box = unsafe .make(.make(value), .unknown)
     }
 
     /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,

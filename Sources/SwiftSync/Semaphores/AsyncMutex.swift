@@ -33,7 +33,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     @usableFromInline let address: UnsafeMutablePointer<csk_sem_t>
     @usableFromInline @exclusivity(unchecked) var value: Value
 
-    /// Protects `value`, which is sent in. It makes one allocation and never blocks. Its place is its ``name``.
+    /// Protects `value`, which is sent in. It makes one allocation and never blocks.
     ///
     /// - Parameters:
     ///   - value: the value.
@@ -41,27 +41,14 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ///     priority. Nil means strict priority for those whose calls name a priority, and 64 for the others.
     ///   - waitersLimit: how many tasks may wait, at least 1, or the program stops with a message. A further one gets
     ///     `.full` at once. Nil: any number.
-    ///   - fileID: where the mutex is made, which is its ``name``.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the mutex is made.
     ///   - line: the line there.
     public convenience init(
-        _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(value, bypassLimit, waitersLimit, at: .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    public convenience init(
-        _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String?,
+        _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         unsafe self.init(value, bypassLimit, waitersLimit, at: .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer: `values.map(AsyncMutex.init)`.
-    @_disfavoredOverload
-    public convenience init(_ value: consuming Value) where Value: Sendable {
-        unsafe self.init(value, nil, nil, at: .unknown)
     }
 
     private init(

@@ -43,27 +43,14 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///     Nil means strict priority for those whose calls name a priority, and 64 for the others: at the priority of
     ///     their task, which they did not choose, they don't wait for ever behind a stream of others.
     ///   - waitersLimit: how many may wait. A further one gets `.full` at once. Nil: any number.
-    ///   - fileID: where the semaphore is made, which is its ``name``.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the semaphore is made.
     ///   - line: the line there.
     public init(
         value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(value, most, bypassLimit, waitersLimit, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    public init(
-        value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String?,
-        fileID: StaticString = #fileID, line: UInt = #line
+        name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
         unsafe self.init(value, most, bypassLimit, waitersLimit, .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer: `counts.map(PrioritySemaphore.init(value:))`.
-    @_disfavoredOverload
-    public init(value: Int) {
-        unsafe self.init(value, Int(Int32.max), nil, nil, .unknown)
     }
 
     private init(_ value: Int, _ most: Int, _ bypassLimit: UInt32?, _ waitersLimit: Int?, _ place: csk_place_t) {

@@ -71,7 +71,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
 
     package init(identifier: String) {
         self.identifier = identifier
-        recorder = EventRecorder(label: identifier)
+        recorder = EventRecorder(name: identifier)
         changes = TaskQueueChanges(recorder: recorder)
         state = .allocate(capacity: 1)
         unsafe state.initialize(to: State())

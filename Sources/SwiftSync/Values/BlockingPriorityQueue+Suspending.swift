@@ -6,7 +6,7 @@ extension BlockingPriorityQueue {
     /// ```swift
     /// let jobs = BlockingPriorityQueue<Int>(capacity: 64)
     /// try await jobs.suspending.push(7, priority: .high)
-    /// jobs.close()   // nothing more comes
+    /// jobs.shutdown()   // nothing more comes
     /// while let job = try await jobs.suspending.pop() { print(job) }
     /// ```
     ///
@@ -33,8 +33,8 @@ extension BlockingPriorityQueue {
         /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
         /// `withDeadline`.
         ///
-        /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/closed``, also where the
-        ///   queue is closed during the wait; ``BlockingPriorityQueueError/cancelled`` where the task is cancelled
+        /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/shutDown``, also where the
+        ///   queue is shut down during the wait; ``BlockingPriorityQueueError/cancelled`` where the task is cancelled
         ///   before there is room, or was before the call; or ``BlockingPriorityQueueError/outOfResources`` where the
         ///   system gives no timer. The element is then released.
         /// - Complexity: O(1).
@@ -61,7 +61,8 @@ extension BlockingPriorityQueue {
         /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
         /// `withDeadline`.
         ///
-        /// - Returns: the element, or nil once the queue is closed and empty, also where that happens during the wait.
+        /// - Returns: the element, or nil once the queue is shut down and empty, also where that happens during the
+        ///   wait.
         /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/cancelled`` where the task
         ///   is cancelled before it has an element, or was before the call; or
         ///   ``BlockingPriorityQueueError/outOfResources`` where the system gives no timer. Nothing was taken then.

@@ -7,8 +7,8 @@ import CSyncKernel
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
 /// // producers
 /// jobs.push(job, priority: .high)
-/// jobs.close()   // nothing more comes
-/// // consumers; the loop ends once the queue is closed and empty
+/// jobs.shutdown()   // nothing more comes
+/// // consumers; the loop ends once the queue is shut down and empty
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
@@ -31,26 +31,14 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// - Parameters:
     ///   - capacity: with one a push into a full queue waits for room. It must be positive.
     ///   - bypassLimit: an element that this many later ones have overtaken comes next. Nil and 0 mean strict priority.
-    ///   - fileID: where the queue is made, which is its ``name``.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public convenience init(
-        capacity: Int? = nil, bypassLimit: UInt32? = nil, fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(capacity, bypassLimit, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    public convenience init(
-        capacity: Int? = nil, bypassLimit: UInt32? = nil, name: String?, fileID: StaticString = #fileID,
+        capacity: Int? = nil, bypassLimit: UInt32? = nil, name: String? = nil, fileID: StaticString = #fileID,
         line: UInt = #line
     ) {
         unsafe self.init(capacity, bypassLimit, .named(name, fileID, line))
-    }
-
-    /// The same without a place, for a reference to the initializer.
-    @_disfavoredOverload
-    public convenience init() {
-        unsafe self.init(nil, nil, .unknown)
     }
 
     private init(_ capacity: Int?, _ bypassLimit: UInt32?, _ place: csk_place_t) {
@@ -89,7 +77,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element. In a full queue it waits for room, and ignores `withDeadline`.
     ///
-    /// Once the queue is closed it returns false, releases the element, and reports to ``SyncDiagnostics``.
+    /// Once the queue is shut down it returns false, releases the element, and reports to ``SyncDiagnostics``.
     /// - Complexity: O(1).
     @available(
         *, noasync,
@@ -108,7 +96,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element if there is room now. It never waits for room.
     ///
-    /// It returns false when the queue is full or closed, and releases the element. A closed queue is reported to
+    /// It returns false when the queue is full or shut down, and releases the element. The latter is reported to
     /// ``SyncDiagnostics``.
     /// - Complexity: O(1).
     @inlinable
@@ -123,8 +111,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element. In a full queue it waits for room, for at most `timeout`. A timeout of zero or less tries once.
     ///
-    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/closed``. The element is then
-    ///   released.
+    /// - Throws: ``BlockingPriorityQueueError/timedOut``, or ``BlockingPriorityQueueError/shutDown``. The element is
+    ///   then released.
     /// - Complexity: O(1).
     @inlinable
     public func push(
@@ -140,7 +128,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     // MARK: Taking elements out
 
     /// Takes the first element in order. It waits while the queue is empty, and ignores `withDeadline`: it returns nil
-    /// only once the queue is closed and empty.
+    /// only once the queue is shut down and empty.
     /// - Complexity: O(log n) amortized.
     @available(*, noasync, message: "it blocks the thread while the queue is empty; try await suspending.pop()")
     @inlinable
@@ -151,7 +139,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Takes the first element in order. It waits for one for at most `timeout`. A timeout of zero or less tries once.
     ///
-    /// - Returns: the element, or nil once the queue is closed and empty.
+    /// - Returns: the element, or nil once the queue is shut down and empty.
     /// - Throws: ``BlockingPriorityQueueError/timedOut``. It never times out early.
     /// - Complexity: O(log n) amortized.
     @inlinable
@@ -175,28 +163,28 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// Takes out everything that is inside, in order, and admits those who wait for room. It never waits.
     /// - Complexity: O(n log n).
     @inlinable
-    public func drain() -> sending [Element] {
+    public func takeAll() -> sending [Element] {
         var elements: [Element] = []
         unsafe withQueue { unsafe Item.forEach(in: $0) { elements.append($0) } }
         return elements
     }
 
-    // MARK: Closing and looking
+    // MARK: Shutting down and looking
 
     /// Refuses elements from now on, and wakes everybody who waits. Elements that are inside can still be taken out.
     ///
     /// Threads and tasks that wait for room give up, and their elements are refused. Those that wait for elements get
     /// nil.
-    /// Closing again does nothing.
-    public func close() {
+    /// A further call does nothing.
+    public func shutdown() {
         unsafe csk_pqueue_close(queue)
     }
 
     /// The number of elements inside at some instant during the call. It is meant for statistics.
     public var count: Int { unsafe Int(csk_pqueue_count(queue)) }
 
-    /// True once ``close()`` was called.
-    public var isClosed: Bool { unsafe csk_pqueue_is_closed(queue) }
+    /// True once ``shutdown()`` was called.
+    public var isShutDown: Bool { unsafe csk_pqueue_is_closed(queue) }
 
     /// The number of threads and tasks that waited at some instant during the call.
     package var waitingCount: Int { unsafe Int(csk_pqueue_waiting(queue)) }
@@ -204,7 +192,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @usableFromInline
     func reportRefusal(_ status: Int32) {
         SyncDiagnostics.report(
-            .refusedAfterClose, subject: "\(Self.self) \(name)",
+            .refusedAfterShutdown, subject: "\(Self.self) \(name)",
             message: "an element was pushed and released: \(statusText(status))")
     }
 }

@@ -11,18 +11,18 @@
 public enum BlockingPriorityQueueError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first. It never passes early.
     case timedOut
-    /// The queue was closed, and did not accept the element.
-    case closed
+    /// The queue was shut down, and did not accept the element.
+    case shutDown
     /// The task was cancelled first. Forms that block a thread never throw it.
     case cancelled
     /// The system gave a task that waits no timer. Forms that block a thread never throw it.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects. A closed queue is one that was shut down.
+    /// What the error has in common with the errors of other objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut
-        case .closed: .shutDown
+        case .shutDown: .shutDown
         case .cancelled: .cancelled
         case .outOfResources: .outOfResources
         }

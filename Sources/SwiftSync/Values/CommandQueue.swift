@@ -23,13 +23,13 @@ public final class CommandQueue: @unchecked Sendable {
     @safe private let placed: UnsafeMutablePointer<csk_placed_gate_t>
     private let pending = PendingCommands()
 
-    /// Makes an empty queue. It never blocks. The place where it is made is its ``name``.
-    public convenience init(fileID: StaticString = #fileID, line: UInt = #line) {
-        unsafe self.init(at: .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    public convenience init(name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+    /// Makes an empty queue. It never blocks.
+    ///
+    /// - Parameters:
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the queue is made.
+    ///   - line: the line there.
+    public convenience init(name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
         unsafe self.init(at: .named(name, fileID, line))
     }
 

@@ -19,22 +19,19 @@ public import Dispatch
 /// give `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no
 /// allocation.
 public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable {
-    /// Protects `value`. It makes one allocation for value and lock, and never blocks. See ``GatePolicy`` for `policy`.
-    /// A command that `bypassLimit` later ones have overtaken goes next. A limit of 0 means strict priority; nil means
-    /// a limit of 64 for the commands of ``suspending`` that name no priority. The place where it is made is its
-    /// ``name``.
+    /// Protects `value`. It makes one allocation for value and lock, and never blocks.
+    ///
+    /// - Parameters:
+    ///   - value: what is protected. It is sent in.
+    ///   - policy: what happens under contention; see ``GatePolicy``.
+    ///   - bypassLimit: a command that this many later ones have overtaken goes next. 0 means strict priority; nil
+    ///     means a limit of 64 for the commands of ``suspending`` that name no priority.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the value is made.
+    ///   - line: the line there.
     @inlinable
     public init(
-        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil,
-        fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        super.init(box: unsafe .make(value, policy, bypassLimit, .at(fileID, line)))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(
-        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String?,
+        value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
         super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
@@ -126,15 +123,15 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         SyncCommands(box: box, rank: CommandRank.front, limit: .never)
     }
 
-    /// Protects `value`. It never blocks. The place where it is made is its ``name``.
+    /// Protects `value`. It never blocks.
+    ///
+    /// - Parameters:
+    ///   - value: what is protected. It is sent in.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the value is made.
+    ///   - line: the line there.
     @inlinable
-    public init(value: sending Value, fileID: StaticString = #fileID, line: UInt = #line) {
-        box = unsafe .make(value, .fast, nil, .at(fileID, line))
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(value: sending Value, name: String?, fileID: StaticString = #fileID, line: UInt = #line) {
+    public init(value: sending Value, name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
         box = unsafe .make(value, .fast, nil, .named(name, fileID, line))
     }
 
@@ -180,20 +177,18 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let queue: DispatchQueue
 
-    /// Protects `value`, whose commands are performed on `queue`. It never blocks. The place where it is made is its
-    /// ``name``.
+    /// Protects `value`, whose commands are performed on `queue`. It never blocks.
+    ///
+    /// - Parameters:
+    ///   - value: what is protected. It is sent in.
+    ///   - queue: where the commands are performed.
+    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
+    ///   - fileID: where the value is made.
+    ///   - line: the line there.
     @inlinable
     public init(
-        value: sending Value, queue: DispatchQueue, fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        self.value = QueueSafeValue(value: value, fileID: fileID, line: line)
-        self.queue = queue
-    }
-
-    /// The same with a ``name``, which is copied. Nil stands for the place.
-    @inlinable
-    public init(
-        value: sending Value, queue: DispatchQueue, name: String?, fileID: StaticString = #fileID, line: UInt = #line
+        value: sending Value, queue: DispatchQueue, name: String? = nil, fileID: StaticString = #fileID,
+        line: UInt = #line
     ) {
         self.value = QueueSafeValue(value: value, name: name, fileID: fileID, line: line)
         self.queue = queue

@@ -3,10 +3,10 @@ extension ConcurrentWorkQueue {
     /// program can watch their work and wait for it.
     ///
     /// ```swift
-    /// ConcurrentWorkQueue.shared.recorder = EventRecorder(label: "async")
+    /// ConcurrentWorkQueue.shared.recorder = EventRecorder(name: "async")
     /// try await ConcurrentWorkQueue.shared.drain()
     /// ```
     ///
     /// The whole program uses this queue: code that suspends it or shuts it down does so for all. Never blocks.
-    public static let shared = ConcurrentWorkQueue(label: "SwiftSync.async")
+    public static let shared = ConcurrentWorkQueue(name: "SwiftSync.async")
 }

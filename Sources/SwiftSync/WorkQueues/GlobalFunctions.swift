@@ -47,7 +47,7 @@ public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> Dela
 /// - Returns: what ``async(_:)`` returns.
 @discardableResult
 public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
-    ConcurrentWorkQueue.shared.async(flags: .barrier, body)
+    ConcurrentWorkQueue.shared.async(barrier: true, body)
 }
 
 /// Runs `body` on the main thread, after the work that was given to it before. It returns at once, even when it is

@@ -14,10 +14,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// The queue's name, which messages show. It is the place where the queue was made, as `Module/File.swift:12`, if
     /// the queue was given no name.
-    public final var name: String { label }
-
-    /// The earlier word for ``name``.
-    public final let label: String
+    public final let name: String
 
     /// The recorder that keeps the queue's last events, if there is one. It records closures, callers and tasks, but
     /// not the jobs of actors and tasks.
@@ -31,7 +28,7 @@ public class WorkQueueBase: @unchecked Sendable {
 
     init(core: WorkQueueCore) {
         self.core = core
-        label = core.label
+        name = core.label
     }
 
     /// Accepted work still runs, even on a suspended queue.
@@ -203,14 +200,14 @@ public class WorkQueueBase: @unchecked Sendable {
     /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Work that runs
     /// goes on. After a shutdown this call does nothing. It takes short locks.
     public final func suspend() {
-        if unsafe csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(label): suspended 65 535 times") }
+        if unsafe csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(name): suspended 65 535 times") }
     }
 
     /// Ends one ``suspend()``. A call without a matching ``suspend()`` stops the program with a message. It takes short
     /// locks, and waits for a ``SyncInspector`` that reads the queue just then: microseconds, milliseconds at most.
     public final func resume() {
         if unsafe csk_workqueue_resume(core.queue) != 0 {
-            fatalError("\(core.type) \(label): resume was called more often than suspend")
+            fatalError("\(core.type) \(name): resume was called more often than suspend")
         }
     }
 

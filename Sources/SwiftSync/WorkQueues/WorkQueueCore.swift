@@ -115,7 +115,7 @@ struct WorkQueueCore: @unchecked Sendable {
     func reportRefusal(_ status: Int32) {
         let kind: SyncDiagnostics.Report.Kind =
             switch error(status) {
-            case .shutDown: .refusedAfterClose
+            case .shutDown: .refusedAfterShutdown
             case .full: .refusedWhenFull
             case .wouldDeadlock: .wouldDeadlock
             case .timedOut, .cancelled, .outOfResources: .outOfResources
@@ -123,7 +123,7 @@ struct WorkQueueCore: @unchecked Sendable {
         let reason =
             switch kind {
             case .refusedWhenFull: "the queue is full"
-            case .refusedAfterClose: "the queue was shut down"
+            case .refusedAfterShutdown: "the queue was shut down"
             case .wouldDeadlock: "the queue is full, and the caller is inside its work, which room waits for"
             default: statusText(status)
             }

@@ -74,7 +74,7 @@ extension WorkQueue: SerialExecutor {
 
     /// Stops the program if it is called outside of the queue's own work. `assumeIsolated` calls it.
     public func checkIsolated() {
-        if !isCurrent { fatalError("WorkQueue \(label): the current code does not run on this queue") }
+        if !isCurrent { fatalError("WorkQueue \(name): the current code does not run on this queue") }
     }
 }
 

@@ -57,7 +57,7 @@ final class WorkHeld: Held, @unchecked Sendable {
 final class ConcurrentHeld: Held, @unchecked Sendable {
     let queue = ConcurrentWorkQueue(width: 2)
 
-    init(_ latch: Latch) { queue.async(flags: .barrier) { latch.block() } }
+    init(_ latch: Latch) { queue.async(barrier: true) { latch.block() } }
 }
 
 /// The queue of the global functions, held by a barrier.

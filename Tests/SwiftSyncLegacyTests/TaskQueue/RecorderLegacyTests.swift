@@ -32,7 +32,7 @@ final class RecorderLegacyTests: XCTestCase {
     }
 
     func testARecorderIsMadeByItsShortName() {
-        let recorder = Recorder(label: "log")
+        let recorder = Recorder(name: "log")
         let same: EventRecorder = recorder
         XCTAssertTrue(same === recorder)
         XCTAssertTrue(Log(recorder).lines.isEmpty)

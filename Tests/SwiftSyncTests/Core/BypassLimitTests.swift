@@ -216,7 +216,7 @@ struct BypassLimitTests {
     /// The same with a recorder, and where the work waits for room first.
     @Test
     func aLimitCountsRecordedWorkAndWhatWaitedForRoom() async throws {
-        let recorder = EventRecorder(label: "limited")
+        let recorder = EventRecorder(name: "limited")
         #expect(
             try await passesOfWork(limit: 3, recorder) { queue, served in queue.async(priority: .low, served) } == 3)
         #expect(

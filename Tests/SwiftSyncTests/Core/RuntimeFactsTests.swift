@@ -179,7 +179,7 @@ struct RuntimeFactsTests {
 
     @Test
     func theFirstWordOfAnExecutorIsTheAddressOfItsObject() async {
-        let plain = Plain(), queue = WorkQueue(label: "identity"), direct = Direct(), other = Direct()
+        let plain = Plain(), queue = WorkQueue(name: "identity"), direct = Direct(), other = Direct()
         #expect(RuntimeFacts.identity(of: plain.unownedExecutor) == address(of: plain))
         #expect(RuntimeFacts.identity(of: queue.asUnownedSerialExecutor()) == address(of: queue))
         #expect(RuntimeFacts.identity(of: queue.asUnownedTaskExecutor()) == address(of: queue))

@@ -76,7 +76,7 @@ struct TimeLimitTests {
         #expect(value.wait(timeout: .until(.now + .seconds(1000))).lowestPriority.get() == .success(1))
         #expect(await value.suspending(timeout: .until(.now + .seconds(1000))).get() == .success(1))
         try await semaphore.withPermit(timeout: .until(.now + .seconds(1000))) {}
-        try await WorkQueue(label: "short").run(timeout: .until(.now + .seconds(1000))) {}
+        try await WorkQueue(name: "short").run(timeout: .until(.now + .seconds(1000))) {}
         await withDeadline(.now + .seconds(1000)) { await Task.yield() }
     }
 

@@ -95,7 +95,7 @@ struct TurnWaitTests {
 
     @Test
     func aCallerWithAnExecutorOfItsOwnGoesBackToIt() async {
-        let queue = ConcurrentWorkQueue(label: "own"), turn = Turn(grantsAtOnce: true)
+        let queue = ConcurrentWorkQueue(name: "own"), turn = Turn(grantsAtOnce: true)
         let isBack = await Task(executorPreference: queue) {
             guard queue.isCurrent else { return false }
             _ = await turn.run(isCancellable: false) { #expect(turn.isCurrent && !queue.isCurrent) }

@@ -39,7 +39,7 @@ struct WaitStepTests {
 
     @Test(arguments: steps)
     func aDrainThatIsCancelledJustBeforeItQueuesIsOver(step: String) async {
-        let queue = WorkQueue(label: "drain"), leave = Semaphore(), pause = StepPause(step)
+        let queue = WorkQueue(name: "drain"), leave = Semaphore(), pause = StepPause(step)
         queue.async { leave.wait() }
         let outcome: String? = await cancelling(pause) {
             await pause.within {
@@ -53,7 +53,7 @@ struct WaitStepTests {
 
     @Test(arguments: steps)
     func workThatIsCancelledJustBeforeItQueuesForRoomIsReleased(step: String) async {
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), leave = Semaphore(),
+        let queue = WorkQueue(name: "room", capacity: 1, whenFull: .wait), leave = Semaphore(),
             pause = StepPause(step), alive = Shared(0)
         queue.async { leave.wait() }
         await waitUntil { queue.runningCount == 1 }
@@ -88,7 +88,7 @@ struct WaitStepTests {
 
     @Test(arguments: ["TurnWait: queues", "TaskWait: is queued"])
     func aTurnThatIsCancelledJustBeforeItQueuesIsNotTaken(step: String) async throws {
-        let queue = WorkQueue(label: "turn"), leave = Semaphore()
+        let queue = WorkQueue(name: "turn"), leave = Semaphore()
         queue.async { leave.wait() }
         await waitUntil { queue.runningCount == 1 }
         let work = SuspendedWork(queue.core, rank: queue.core.ownRank, barrier: false, .suspending),

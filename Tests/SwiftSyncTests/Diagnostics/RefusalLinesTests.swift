@@ -29,7 +29,7 @@ extension RefusalLines {
         var lines = RefusalLines()
         for subject in ["a", "b"] {
             #expect(lines.line(for: .refusedWhenFull, subject, now: 1) == .first)
-            #expect(lines.line(for: .refusedAfterClose, subject, now: 2) == .first)
+            #expect(lines.line(for: .refusedAfterShutdown, subject, now: 2) == .first)
             #expect(lines.line(for: .refusedWhenFull, subject, now: 3) == .none)
         }
     }
@@ -69,9 +69,9 @@ extension RefusalLines {
     @Test func aReportThatIsNoLineIsNotMade() {
         let made = Shared(), slot = HandlerSlot(now: { 0 }, write: { _ in })
         for _ in 0..<100 {
-            slot.deliver(.refusedAfterClose, subject: "queue") {
+            slot.deliver(.refusedAfterShutdown, subject: "queue") {
                 made.increment()
-                return SyncDiagnostics.Report(kind: .refusedAfterClose, subject: "queue", message: "")
+                return SyncDiagnostics.Report(kind: .refusedAfterShutdown, subject: "queue", message: "")
             }
         }
         #expect(made.value == 1)

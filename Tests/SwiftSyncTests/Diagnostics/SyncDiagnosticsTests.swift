@@ -152,7 +152,7 @@ extension HandlerSettingTests {
             await #expect(processExitsWith: .success) {
                 let reports = Shared([Report]())
                 SyncDiagnostics.setHandler { report in reports.access { $0.append(report) } }
-                let queue = WorkQueue(label: "of the last work")
+                let queue = WorkQueue(name: "of the last work")
                 queue.async { endThread() }
                 waitUntil { !reports.value.isEmpty }
                 mustHold(reports.value.map(\.kind) == [.workEndedThread])
@@ -205,7 +205,7 @@ extension HandlerSettingTests {
 
         /// It can't wait for room, as other callers do: room comes when it has ended.
         @Test func workThatIsRefusedInsideTheWorkOfAFullQueueIsReportedAsADeadlock() {
-            let queue = WorkQueue(label: "inside", capacity: 1, whenFull: .wait), seen = Shared<[Report.Kind]>([])
+            let queue = WorkQueue(name: "inside", capacity: 1, whenFull: .wait), seen = Shared<[Report.Kind]>([])
             SyncDiagnostics.setHandler { report in
                 if report.subject == "WorkQueue inside" { seen.append(report.kind) }
             }

@@ -180,10 +180,10 @@ struct SaturatingTimeoutTests {
 
     private static func queues() -> [TimedOperation] {
         let elements = BlockingPriorityQueue<Int>(), full = BlockingPriorityQueue<Int>(capacity: 1)
-        let queue = WorkQueue(label: "SaturatingTimeoutTests"),
-            concurrent = ConcurrentWorkQueue(label: "SaturatingTimeoutTests", width: 2)
+        let queue = WorkQueue(name: "SaturatingTimeoutTests"),
+            concurrent = ConcurrentWorkQueue(name: "SaturatingTimeoutTests", width: 2)
         let hold = { @Sendable (body: @escaping @Sendable () -> Void) in queue.sync { body() } }
-        let holdAll = { @Sendable (body: @escaping @Sendable () -> Void) in concurrent.sync(flags: .barrier) { body() }
+        let holdAll = { @Sendable (body: @escaping @Sendable () -> Void) in concurrent.sync(barrier: true) { body() }
         }
         let queueWaits = { @Sendable in queue.waitingCount > 0 }, all = { @Sendable in concurrent.waitingCount > 0 }
         return [
@@ -243,7 +243,7 @@ struct SaturatingTimeoutTests {
 
     @Test
     func delaysThatDoNotFitComeNeverOrAtOnce() {
-        for queue in [WorkQueue(label: "delays"), ConcurrentWorkQueue(label: "delays")] as [WorkQueueBase] {
+        for queue in [WorkQueue(name: "delays"), ConcurrentWorkQueue(name: "delays")] as [WorkQueueBase] {
             for endless in Self.endless.prefix(2) {
                 #expect(queue.async(after: endless) { Issue.record("came to the end of time") }.cancel())
                 #expect(queue.async(every: endless) { Issue.record("came to the end of time") }.cancel())

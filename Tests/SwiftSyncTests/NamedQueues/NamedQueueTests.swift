@@ -34,7 +34,7 @@ struct NamedQueueTests {
         #expect(
             Queue.database.queue is WorkQueue && Queue.network.queue is ConcurrentWorkQueue
                 && Queue.plain.queue is WorkQueue)
-        #expect(Queue.database.queue.label == "NamedQueueTests.database")
+        #expect(Queue.database.queue.name == "NamedQueueTests.database")
     }
 
     @Test
@@ -57,7 +57,7 @@ struct NamedQueueTests {
             other = NameOnly(rawValue: "NamedQueueTests.other.ends alike")
         for _ in 0..<2 {
             #expect(first.queue !== other.queue)
-            #expect(first.queue.label == first.rawValue && other.queue.label == other.rawValue)
+            #expect(first.queue.name == first.rawValue && other.queue.name == other.rawValue)
         }
         #expect(NameOnly(rawValue: "").queue === NameOnly(rawValue: "").queue)
         #expect(NameOnly(rawValue: "a").queue !== NameOnly(rawValue: "b").queue)
@@ -277,7 +277,7 @@ extension HandlerSettingTests {
                 #expect(!Ended.name.async(group: group) { Issue.record("ran") })
             }
             #expect(group.wait(timeout: .now()) == .success)
-            #expect(reports.map(\.kind) == [.refusedAfterClose, .refusedAfterClose])
+            #expect(reports.map(\.kind) == [.refusedAfterShutdown, .refusedAfterShutdown])
         }
     }
 }

@@ -42,7 +42,7 @@ struct ChromeTraceTests {
     }
 
     @Test func spansThatLackAnEndAreLeftOpenAndThoseThatLackABeginningStartWhereTheyAreSeen() throws {
-        let recorder = EventRecorder(label: "q")
+        let recorder = EventRecorder(name: "q")
         recorder.record(.finished, id: 1, tag: "only its end")
         recorder.record(.started, id: 2, tag: "no push")
         recorder.record(.pushed, id: 3, tag: "waits")
@@ -63,7 +63,7 @@ struct ChromeTraceTests {
         let nasty =
             (0..<32).map { String(UnicodeScalar(UInt8($0))) }.joined()
             + "\"\\/\u{7f}\u{2028}\u{1F600}e\u{301}\r\n</script>"
-        let recorder = EventRecorder(label: nasty)
+        let recorder = EventRecorder(name: nasty)
         recorder.record(.pushed, id: .max, tag: nasty)
         recorder.record(.started, id: .max, tag: "")
         let entries = try entries(recorder.chromeTrace())
@@ -74,7 +74,7 @@ struct ChromeTraceTests {
     }
 
     @Test func severalQueuesShareATraceAndThreadsAreNamed() throws {
-        let first = EventRecorder(label: "same"), second = EventRecorder(label: "same"), hasRecorded = Flag(),
+        let first = EventRecorder(name: "same"), second = EventRecorder(name: "same"), hasRecorded = Flag(),
             isRead = Flag()
         first.record(.pushed, id: 1, tag: "a")
         let thread = Thread {
@@ -106,7 +106,7 @@ struct ChromeTraceTests {
     }
 
     @Test func aFullRecorderAndAnEmptyOneAreValid() throws {
-        let recorder = EventRecorder(label: "full", capacity: 64)
+        let recorder = EventRecorder(name: "full", capacity: 64)
         #expect(try entries(recorder.chromeTrace()).count == 1)
         #expect(try entries(EventRecorder.chromeTrace(of: [])).count == 1)
         for id in 0..<100 {

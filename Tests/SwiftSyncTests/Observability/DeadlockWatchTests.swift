@@ -256,7 +256,7 @@ struct DeadlockWatchTests {
             #expect(Set(parties.compactMap(\.objectName)) == ["one", "two"])
             #expect(parties.count { $0.thread == nil } == 1)
             // A view has the holder of both.
-            let objects = await SyncSnapshot.whole().objects
+            let objects = await InspectionReport.whole().objects
             guard case .thread = objects.first(where: { $0.name == "one" })?.holder else {
                 Issue.record("nobody holds it")
                 return
@@ -278,7 +278,7 @@ struct DeadlockWatchTests {
                 try await semaphore.wait()
                 let waiter = Task { try await semaphore.wait() }
                 await waitUntil { semaphore.waitingCount == 1 }
-                let seen = await SyncSnapshot.whole().objects.first { $0.name == semaphore.name }
+                let seen = await InspectionReport.whole().objects.first { $0.name == semaphore.name }
                 #expect(seen?.holder == .nobody)
                 try semaphore.signal()
                 try await waiter.value
@@ -297,8 +297,8 @@ struct DeadlockWatchTests {
                     return RuntimeFacts.addressOfTask()
                 }
             }
-            func seen() -> SyncSnapshot.Object? {
-                let view = SyncInspector.snapshot()
+            func seen() -> InspectionReport.Object? {
+                let view = SyncInspector.report()
                 return view.isWhole ? view.objects.first { $0.name == "held by a task" } : nil
             }
             // The holder is inside before the other one comes.
@@ -308,7 +308,7 @@ struct DeadlockWatchTests {
                 try await mutex.withLock { $0 += 1 }
                 return task
             }
-            var found: SyncSnapshot.Object?
+            var found: InspectionReport.Object?
             await waitUntil {
                 found = seen()
                 return found?.waiters.first?.taskAddress != nil

@@ -8,7 +8,7 @@ import Testing
 @Suite(.endsInTime)
 struct EventRecorderTests {
     @Test func everyPartOfAnEventIsKept() {
-        let recorder = EventRecorder(label: "queue")
+        let recorder = EventRecorder(name: "queue")
         let before = csk_now()
         let first = recorder.makeID(), second = recorder.makeID()
         recorder.record(.pushed, id: first, tag: "a")
@@ -32,12 +32,12 @@ struct EventRecorderTests {
 
     @Test(arguments: [(-1, 16), (0, 16), (1, 16), (16, 16), (17, 32), (4096, 4096), (Int.max, 1 << 20)])
     func theCapacityIsTheNextPowerOfTwoWithinBounds(wanted: Int, capacity: Int) {
-        #expect(EventRecorder(label: "", capacity: wanted).capacity == capacity)
+        #expect(EventRecorder(name: "", capacity: wanted).capacity == capacity)
     }
 
     @Test(arguments: [16, 32, 256, 4096])
     func theNewestAreKept(capacity: Int) {
-        let recorder = EventRecorder(label: "", capacity: capacity)
+        let recorder = EventRecorder(name: "", capacity: capacity)
         for count in 1...(3 * capacity + 5) {
             recorder.record(.pushed, id: UInt64(count), tag: "\(count)")
             guard count < 40 || count % 97 == 0 || count > 3 * capacity else { continue }
@@ -52,7 +52,7 @@ struct EventRecorderTests {
     /// In a process of its own: other tests use memory too.
     @Test func tagsThatAreForgottenAreReleased() async {
         await #expect(processExitsWith: .success) {
-            let recorder = EventRecorder(label: "", capacity: 16)
+            let recorder = EventRecorder(name: "", capacity: 16)
             let long = String(repeating: "a", count: 1_000_000)
             let before = EventRecorderTests.residentBytes()
             // 1 GB in all. AddressSanitizer keeps 256 MB of what was released.
@@ -71,7 +71,7 @@ struct EventRecorderTests {
     }
 
     @Test func threadsRecordAndReadTogether() {
-        let recorder = EventRecorder(label: "", capacity: 64), isOver = Flag()
+        let recorder = EventRecorder(name: "", capacity: 64), isOver = Flag()
         let reader = Thread {
             while !isOver.isRaised {
                 let events = recorder.events
@@ -100,7 +100,7 @@ struct EventRecorderTests {
     /// look of a hundred.
     @Test(arguments: [16, 256])
     func aFullRecorderIsNeverSeenEmptyNorWithAGap(capacity: Int) {
-        let recorder = EventRecorder(label: "", capacity: capacity), isOver = Flag()
+        let recorder = EventRecorder(name: "", capacity: capacity), isOver = Flag()
         for _ in 0..<capacity { recorder.record(.pushed, id: 0, tag: "") }
         let writers = (0..<2).map { _ in
             Thread { while !isOver.isRaised { recorder.record(.pushed, id: 0, tag: "") } }
@@ -161,7 +161,7 @@ struct EventRecorderTests {
 
     @Test func replyPrintsOnTheStandardOutput() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
-            let recorder = EventRecorder(label: "")
+            let recorder = EventRecorder(name: "")
             recorder.record(.pushed, id: 1, tag: "a")
             recorder.record(.cancelled, id: 1, tag: "a")
             recorder.record(.dropped, id: 2, tag: "b")
@@ -175,7 +175,7 @@ struct EventRecorderTests {
 
     @Test func aChildOfForkRecordsItsOwnThreadNumber() async {
         await #expect(processExitsWith: .success) {
-            let recorder = EventRecorder(label: "")
+            let recorder = EventRecorder(name: "")
             recorder.record(.pushed, id: 1, tag: "parent")
             // Swift hides fork.
             let fork = unsafeBitCast(dlsym(nil, "fork"), to: (@convention(c) () -> pid_t).self)
@@ -198,14 +198,14 @@ struct EventRecorderTests {
     }
 
     @Test func aQueueWithACapacityHasTheRecorderThatItWasMadeWith() {
-        let recorder = EventRecorder(label: "bounded", capacity: 16)
+        let recorder = EventRecorder(name: "bounded", capacity: 16)
         let queues: [WorkQueueBase] = [
-            WorkQueue(label: "serial", capacity: 1, whenFull: .refuse, recorder: recorder),
-            WorkQueue(label: "serial, qos", qos: .utility, capacity: 1, whenFull: .refuse, recorder: recorder),
-            ConcurrentWorkQueue(label: "wide", capacity: 1, whenFull: .refuse, recorder: recorder),
-            ConcurrentWorkQueue(label: "wide, qos", qos: .utility, capacity: 1, whenFull: .refuse, recorder: recorder),
+            WorkQueue(name: "serial", capacity: 1, whenFull: .refuse, recorder: recorder),
+            WorkQueue(name: "serial, low", priority: .low, capacity: 1, whenFull: .refuse, recorder: recorder),
+            ConcurrentWorkQueue(name: "wide", capacity: 1, whenFull: .refuse, recorder: recorder),
+            ConcurrentWorkQueue(name: "wide, low", priority: .low, capacity: 1, whenFull: .refuse, recorder: recorder),
         ]
-        for queue in queues { #expect(queue.recorder === recorder, "\(queue.label)") }
+        for queue in queues { #expect(queue.recorder === recorder, "\(queue.name)") }
         #expect(FIFOQueue(capacity: 1, whenFull: .refuse, recorder: recorder).recorder === recorder)
         #expect(MainActorQueue(capacity: 1, whenFull: .refuse, recorder: recorder).recorder === recorder)
     }

@@ -137,7 +137,7 @@ struct EventReplayTests {
     // MARK: The terminal
 
     private func recorder() -> EventRecorder {
-        let recorder = EventRecorder(label: "terminal")
+        let recorder = EventRecorder(name: "terminal")
         for tag in ["a", "b"] {
             recorder.record(.pushed, id: 1, tag: tag)
             recorder.record(.started, id: 1, tag: tag)
@@ -197,7 +197,7 @@ struct EventReplayTests {
 
     @Test func aLineStopsPlaying() {
         withPipe { input, keyboard in
-            let recorder = EventRecorder(label: "")
+            let recorder = EventRecorder(name: "")
             recorder.record(.pushed, id: 1, tag: "a")
             recorder.record(.started, id: 1, tag: "a")
             type("speed 1e-300\nplay\n", keyboard)

@@ -9,16 +9,16 @@ func listingTasks<T>(
     return try await body()
 }
 
-extension SyncSnapshot {
+extension InspectionReport {
     /// Whether the view has all. On a busy machine one leaves out what it has no time to read, and says so.
     var isWhole: Bool { !isMissing && !isIncomplete && leftOutCount == 0 }
 
     /// The first view that has all.
-    static func whole() async -> SyncSnapshot {
-        var view = SyncInspector.snapshot()
+    static func whole() async -> InspectionReport {
+        var view = SyncInspector.report()
         while !view.isWhole {
             await Task.yield()
-            view = SyncInspector.snapshot()
+            view = SyncInspector.report()
         }
         return view
     }

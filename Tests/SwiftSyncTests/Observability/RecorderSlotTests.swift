@@ -12,7 +12,7 @@ struct RecorderSlotTests {
     private func kinds(_ recorder: EventRecorder) -> [EventRecorder.Event.Kind] { recorder.events.map(\.kind) }
 
     @Test func aNamedQueueIsWatchedFromThenOn() {
-        let recorder = EventRecorder(label: "watched")
+        let recorder = EventRecorder(name: "watched")
         Queue.watched.async {}
         Queue.watched.queue.recorder = recorder
         Queue.watched.async {}
@@ -25,7 +25,7 @@ struct RecorderSlotTests {
     }
 
     @Test func theQueueOfTheGlobalFunctionsIsWatched() async throws {
-        let recorder = EventRecorder(label: "async"), ran = Flag()
+        let recorder = EventRecorder(name: "async"), ran = Flag()
         ConcurrentWorkQueue.shared.recorder = recorder
         // Others may be using the functions too.
         defer { ConcurrentWorkQueue.shared.recorder = nil }
@@ -35,7 +35,7 @@ struct RecorderSlotTests {
     }
 
     @Test func orderedQueuesAreWatchedToo() async {
-        let recorder = EventRecorder(label: "ordered"), fifo = FIFOQueue(name: "uploads")
+        let recorder = EventRecorder(name: "ordered"), fifo = FIFOQueue(name: "uploads")
         await fifo.enqueueAndWait {}
         fifo.recorder = recorder
         await fifo.enqueueAndWait {}
@@ -48,14 +48,14 @@ struct RecorderSlotTests {
 
     @Test func aRecorderGoesWhenItIsReplacedAndNothingQueuedNeedsIt() {
         weak var first: EventRecorder?
-        let queue = WorkQueue(label: "kept"), blocked = Blocked(queue)
+        let queue = WorkQueue(name: "kept"), blocked = Blocked(queue)
         do {
-            let recorder = EventRecorder(label: "first")
+            let recorder = EventRecorder(name: "first")
             first = recorder
             queue.recorder = recorder
         }
         queue.async {}
-        queue.recorder = EventRecorder(label: "second")
+        queue.recorder = EventRecorder(name: "second")
         #expect(first != nil)
         blocked.release()
         queue.blockingDrain()
@@ -66,8 +66,8 @@ struct RecorderSlotTests {
 
     /// What one recorder has begun to record of a work it goes on with, whichever is set meanwhile.
     @Test func recordersAreExchangedWhileWorkIsQueued() {
-        let recorders = (0..<3).map { EventRecorder(label: "\($0)", capacity: 1 << 16) },
-            queue = WorkQueue(label: "busy"), isOver = Flag()
+        let recorders = (0..<3).map { EventRecorder(name: "\($0)", capacity: 1 << 16) },
+            queue = WorkQueue(name: "busy"), isOver = Flag()
         let exchanger = Thread {
             var turn = 0
             while !isOver.isRaised {

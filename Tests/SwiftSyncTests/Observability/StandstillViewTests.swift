@@ -7,7 +7,7 @@ import Testing
 /// queues. The objects' names are the tests' own.
 @Suite(.endsInTime, .serialized)
 struct StandstillViewTests {
-    typealias Object = SyncSnapshot.Object
+    typealias Object = InspectionReport.Object
 
     /// The first view that has all, and in which the object, or its absence, is as the predicate says.
     @discardableResult
@@ -16,7 +16,7 @@ struct StandstillViewTests {
     ) async -> Object? {
         var found: Object?
         await waitUntil("no view shows \(name) so, which line \(line) waits for") {
-            let view = SyncInspector.snapshot()
+            let view = SyncInspector.report()
             found = view.objects.first { $0.name == name }
             return view.isWhole && isSo(found)
         }
@@ -82,7 +82,7 @@ struct StandstillViewTests {
             let views = PriorityMutex([String?]())
             @Sendable func note() {
                 waitUntil {
-                    let view = SyncInspector.snapshot()
+                    let view = SyncInspector.report()
                     guard view.isWhole, let found = view.objects.first(where: { $0.name == "view: inside" }) else {
                         return false
                     }
@@ -140,7 +140,7 @@ struct StandstillViewTests {
             let queue = TaskQueue(identifier: "early"), locks = Locks()
             for tag in ["first", "second"] { queue.push(task: Held(tag: tag, locks: locks)) }
             try await listingTasks {
-                try #require(SyncInspector.snapshot().objects.isEmpty)
+                try #require(SyncInspector.report().objects.isEmpty)
                 locks.releaseFirst()
                 queue.push(task: Held(tag: "third", locks: locks))
                 let found = await tests.seen("early") { $0?.waiters.count == 1 }!
@@ -152,7 +152,7 @@ struct StandstillViewTests {
             }
             locks.releaseFirst()
             locks.releaseFirst()
-            try #require(queue.isIdle && SyncInspector.snapshot().objects.isEmpty)
+            try #require(queue.isIdle && SyncInspector.report().objects.isEmpty)
         }
     }
 

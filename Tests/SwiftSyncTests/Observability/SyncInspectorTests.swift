@@ -8,17 +8,19 @@ import Testing
 /// What a view shows of objects that the test knows. Others of the process may be in it too.
 @Suite(.endsInTime, .serialized)
 struct SyncInspectorTests {
-    private func object(_ name: String, in snapshot: SyncSnapshot = SyncInspector.snapshot()) -> SyncSnapshot.Object? {
+    private func object(
+        _ name: String, in snapshot: InspectionReport = SyncInspector.report()
+    ) -> InspectionReport.Object? {
         snapshot.objects.first { $0.name == name }
     }
 
     /// The first view that has all, and in which the object looks as expected.
     private func whenSeen(
-        _ name: String, _ isExpected: (SyncSnapshot.Object) -> Bool
-    ) async -> SyncSnapshot.Object? {
-        var seen: SyncSnapshot.Object?
+        _ name: String, _ isExpected: (InspectionReport.Object) -> Bool
+    ) async -> InspectionReport.Object? {
+        var seen: InspectionReport.Object?
         await waitUntil("no view shows \(name) as it should be") {
-            let view = SyncInspector.snapshot()
+            let view = SyncInspector.report()
             seen = object(name, in: view)
             return view.isWhole && seen.map(isExpected) ?? false
         }
@@ -30,9 +32,9 @@ struct SyncInspectorTests {
     func aLimitOfZeroShowsNoneAndCountsThem(limit: Int) throws {
         let semaphore = PrioritySemaphore(value: 0)
         let waiter = Thread { try? semaphore.blockingWait() }
-        var snapshot: SyncSnapshot!
+        var snapshot: InspectionReport!
         waitUntil {
-            snapshot = SyncInspector.snapshot(limit: limit)
+            snapshot = SyncInspector.report(limit: limit)
             return snapshot.leftOutCount >= 1
         }
         #expect(snapshot.objects.isEmpty && snapshot.workers.isEmpty)
@@ -57,7 +59,7 @@ struct SyncInspectorTests {
         _ = await whenSeen("a mutex in the view") { $0.waiters.count == 1 }
         let high = Thread { mutex.withLock(priority: .high) { $0 += 1 } }
         // A thread stands in the queue before it sleeps, and its wait has a number only then.
-        func areNumbered(_ object: SyncSnapshot.Object) -> Bool {
+        func areNumbered(_ object: InspectionReport.Object) -> Bool {
             object.waiters.count == 2 && object.waiters.allSatisfy { $0.waitNumber != nil }
         }
         let seen = try #require(await whenSeen("a mutex in the view", areNumbered))
@@ -134,7 +136,7 @@ struct SyncInspectorTests {
 
     @Test
     func aStuckPoolIsShown() async throws {
-        let queue = ConcurrentWorkQueue(label: "a stuck queue", width: 2)
+        let queue = ConcurrentWorkQueue(name: "a stuck queue", width: 2)
         let leave = PrioritySemaphore(value: 0), begun = PrioritySemaphore(value: 0)
         SyncInspector.listsTasks(true)
         defer { SyncInspector.listsTasks(false) }
@@ -149,7 +151,7 @@ struct SyncInspectorTests {
         let seen = try #require(await whenSeen("a stuck queue") { $0.runningCount == 2 && $0.count == 1 })
         #expect(seen.kind == .workQueue)
         #expect(try #require(seen.runningFor) >= .zero)
-        let snapshot = SyncInspector.snapshot()
+        let snapshot = SyncInspector.report()
         #expect(snapshot.pool.isBusy || snapshot.workers.count { $0.runningFor != nil } >= 2)
         #expect(snapshot.pool.isBusy || snapshot.pool.workerCount >= 2)
         #expect(snapshot.workers.isEmpty == snapshot.pool.isBusy)
@@ -160,7 +162,7 @@ struct SyncInspectorTests {
     /// The work waits for nothing of this library's, and nobody waits for the queue.
     @Test
     func aBusyQueueShowsItsDepth() async throws {
-        let queue = WorkQueue(label: "a busy queue")
+        let queue = WorkQueue(name: "a busy queue")
         let stays = Atomic(true), begun = Atomic(false)
         SyncInspector.listsTasks(true)
         defer { SyncInspector.listsTasks(false) }
@@ -194,7 +196,7 @@ struct SyncInspectorTests {
         try await entered.wait()
         let waiters = (0..<3).map { _ in Thread { mutex.withLock { $0 += 1 } } }
         _ = await whenSeen("a crowd") { $0.waitingCount == 3 }
-        let small = SyncInspector.snapshot(limit: 1)
+        let small = SyncInspector.report(limit: 1)
         #expect(small.objects.count == 1 && small.leftOutCount > 0)
         #expect(small.objects[0].waiters.count <= 1)
         try leave.signal()

@@ -79,7 +79,7 @@ struct SyncMetricsTests {
     func whatAQueueRefusesAndDropsIsCounted() async throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
-        let queue = WorkQueue(label: "metrics: jobs"), leave = PrioritySemaphore(value: 0)
+        let queue = WorkQueue(name: "metrics: jobs"), leave = PrioritySemaphore(value: 0)
         let begun = PrioritySemaphore(value: 0)
         queue.async {
             try! begun.signal()
@@ -101,11 +101,11 @@ struct SyncMetricsTests {
     func threadsThatWaitAtAQueueAreCountedByWhatTheyWaitFor() async throws {
         try SyncMetrics.start()
         defer { SyncMetrics.stop() }
-        let queue = WorkQueue(label: "metrics: turns"), leave = PrioritySemaphore(value: 0)
+        let queue = WorkQueue(name: "metrics: turns"), leave = PrioritySemaphore(value: 0)
         queue.async { try! leave.blockingWait() }
         let thread = Thread { queue.sync {} }
         await waitUntil { // the work before it would be waiting too, and a place in the queue is not a wait yet
-            let seen = SyncInspector.snapshot().objects.first { $0.name == "metrics: turns" }
+            let seen = SyncInspector.report().objects.first { $0.name == "metrics: turns" }
             return seen?.waiters.first?.purpose == .turn
         }
         try leave.signal()

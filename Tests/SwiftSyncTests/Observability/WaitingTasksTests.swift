@@ -6,15 +6,15 @@ import Testing
 /// Tasks that wait at queues and pools of the overlay, in views and counts. The objects' names are the tests' own.
 @Suite(.endsInTime, .serialized)
 struct WaitingTasksTests {
-    private static func object(_ name: String) -> SyncSnapshot.Object? {
-        SyncInspector.snapshot().objects.first { $0.name == name }
+    private static func object(_ name: String) -> InspectionReport.Object? {
+        SyncInspector.report().objects.first { $0.name == name }
     }
 
     /// The first view that has all, and in which so many wait at the object.
-    private func seen(_ name: String, waiting count: Int) async throws -> SyncSnapshot.Object {
-        var seen: SyncSnapshot.Object?
+    private func seen(_ name: String, waiting count: Int) async throws -> InspectionReport.Object {
+        var seen: InspectionReport.Object?
         await waitUntil("no view shows \(count) tasks at \(name)") {
-            let view = SyncInspector.snapshot()
+            let view = SyncInspector.report()
             seen = view.objects.first { $0.name == name }
             return view.isWhole && seen?.waiters.count == count
         }
@@ -23,7 +23,7 @@ struct WaitingTasksTests {
 
     /// An actor on a queue of its own, so that a test can hold it without a thread.
     private actor OnQueue {
-        nonisolated let executor = WorkQueue(label: "of an actor in the view")
+        nonisolated let executor = WorkQueue(name: "of an actor in the view")
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     }
 
@@ -95,7 +95,7 @@ struct WaitingTasksTests {
     @Test
     func tasksThatWaitForTheirTurnAtAWorkQueueAreNamed() async throws {
         try await listingTasks {
-            let queue = WorkQueue(label: "view: work queue", capacity: 1, whenFull: .wait)
+            let queue = WorkQueue(name: "view: work queue", capacity: 1, whenFull: .wait)
             queue.suspend()
             #expect(queue.async {})
             let turn = Task(name: "a reader") { await queue.run(priority: .high) { 7 } }
@@ -124,7 +124,7 @@ struct WaitingTasksTests {
     @Test
     func aQueueWhoseWorkRunsIsShownWholeWhileATaskWaitsForIt() async throws {
         try await listingTasks {
-            let queue = WorkQueue(label: "view: served"), isInside = Flag(), mayLeave = Flag()
+            let queue = WorkQueue(name: "view: served"), isInside = Flag(), mayLeave = Flag()
             queue.async {
                 isInside.raise()
                 while !mayLeave.isRaised { sched_yield() }
@@ -141,7 +141,7 @@ struct WaitingTasksTests {
     @Test
     func aTaskThatHasGotRoomWaitsForItsTurn() async throws {
         try await listingTasks {
-            let queue = WorkQueue(label: "view: room", capacity: 1, whenFull: .wait)
+            let queue = WorkQueue(name: "view: room", capacity: 1, whenFull: .wait)
             let inside = PrioritySemaphore(value: 0), leave = PrioritySemaphore(value: 0)
             queue.suspend()
             #expect(
@@ -153,7 +153,7 @@ struct WaitingTasksTests {
             #expect(try await seen("view: room", waiting: 1).waiters[0].purpose == .room)
             queue.resume()
             try await inside.wait()
-            var purpose: SyncSnapshot.Purpose?
+            var purpose: InspectionReport.Purpose?
             await waitUntil {
                 purpose = Self.object("view: room")?.waiters.first?.purpose
                 return purpose == .turn
@@ -335,7 +335,7 @@ struct WaitingTasksTests {
     func waitsOfTasksAreInTheProfileWithTheStackOfTheSuspension() async throws {
         try ContentionProfile.start(threshold: .microseconds(1))
         try await waits(at: FIFOQueue(name: "profile: fifo"))
-        try await waitsWithoutThreads(at: WorkQueue(label: "profile: narrow", capacity: 1, whenFull: .wait))
+        try await waitsWithoutThreads(at: WorkQueue(name: "profile: narrow", capacity: 1, whenFull: .wait))
         ContentionProfile.stop()
         let profile = ContentionProfile.current()
         let entries = profile.entries.filter { $0.name == "profile: fifo" && $0.side == .waiting }
@@ -369,7 +369,7 @@ struct WaitingTasksTests {
     }
 
     private func countsWaitsAtAWorkQueue() async throws {
-        try await waitsWithoutThreads(at: WorkQueue(label: "metrics: narrow", capacity: 1, whenFull: .wait))
+        try await waitsWithoutThreads(at: WorkQueue(name: "metrics: narrow", capacity: 1, whenFull: .wait))
         let waits = SyncMetrics.current().waits.filter { $0.name == "metrics: narrow" && $0.kind == .workQueue }
         let room = try #require(waits.first { $0.purpose == .room }),
             end = try #require(waits.first { $0.purpose == .drain })

@@ -121,7 +121,7 @@ struct ActorQueueTests {
     }
 
     private actor OnWorker {
-        let queue = WorkQueue(label: "on a worker")
+        let queue = WorkQueue(name: "on a worker")
         nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     }
 

@@ -8,7 +8,7 @@ import Testing
 struct BusyActorTests {
     /// An actor on a queue of its own, so that a test can hold it without a thread.
     private actor OnQueue {
-        nonisolated let executor = WorkQueue(label: "of an actor")
+        nonisolated let executor = WorkQueue(name: "of an actor")
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
     }
 

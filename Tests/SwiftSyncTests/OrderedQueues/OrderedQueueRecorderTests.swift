@@ -6,7 +6,7 @@ import Testing
     private func texts(_ recorder: EventRecorder) -> [String] { recorder.events.map { "\($0.kind) \($0.id)" } }
 
     @Test func aFIFOQueueRecordsWhatHappensInOrder() async throws {
-        let recorder = EventRecorder(label: "uploads"), queue = FIFOQueue(name: "uploads", recorder: recorder),
+        let recorder = EventRecorder(name: "uploads"), queue = FIFOQueue(name: "uploads", recorder: recorder),
             door = Door()
         queue.enqueue { await door.pass() }
         queue.enqueue {}
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func whatIsRefusedOrCancelledIsRecordedAsDropped() async {
-        let recorder = EventRecorder(label: "drops"), door = Door()
+        let recorder = EventRecorder(name: "drops"), door = Door()
         let queue = FIFOQueue(capacity: 1, whenFull: .dropOldest, recorder: recorder)
         queue.enqueue { await door.pass() }
         await waitUntil { texts(recorder).contains("started 1") }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func anActorQueueRecordsToo() async {
-        let recorder = EventRecorder(label: "screen"), screen = Screen(recorder)
+        let recorder = EventRecorder(name: "screen"), screen = Screen(recorder)
         screen.queue.enqueue { _ in }
         await screen.queue.enqueueAndWait { _ in }
         await Task(on: screen.queue) { _ in }.value

@@ -18,11 +18,11 @@ extension HandlerSettingTests {
             queue.shutdown()
             ledger.queue.shutdown()
             let first = reports("FIFOQueue orders") { #expect(!queue.enqueue {}) }
-            #expect(first.map(\.kind) == [.refusedAfterClose])
+            #expect(first.map(\.kind) == [.refusedAfterShutdown])
             #expect(
                 first.first?.message == "work was refused, and released without having run: the queue was shut down")
             let second = reports("ActorQueue ledger") { #expect(!ledger.queue.enqueue { _ in }) }
-            #expect(second.map(\.kind) == [.refusedAfterClose])
+            #expect(second.map(\.kind) == [.refusedAfterShutdown])
         }
 
         private actor Account {
@@ -55,7 +55,7 @@ extension HandlerSettingTests {
                 enqueue(queue) // later is not different
             }
             #expect(accepted.value == [false, false] && alive.value == 0)
-            #expect(all.map(\.kind) == [.refusedAfterClose, .refusedAfterClose])
+            #expect(all.map(\.kind) == [.refusedAfterShutdown, .refusedAfterShutdown])
             #expect(
                 all.allSatisfy {
                     $0.message == "work was refused, and released without having run: the queue's actor has ended"

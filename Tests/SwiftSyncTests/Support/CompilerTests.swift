@@ -113,15 +113,15 @@ import Testing
             func use(_ elements: BlockingPriorityQueue<Int>) async {
                 elements.push(1)
                 _ = elements.pop()
-                WorkQueue(label: "queue").sync {}
-                ConcurrentWorkQueue(label: "queue").sync(flags: .barrier) {}
+                WorkQueue(name: "queue").sync {}
+                ConcurrentWorkQueue(name: "queue").sync(barrier: true) {}
                 ReadWriteCoordinator().drain()
             }
             """
         let messages = [
             "try await suspending.push(_:priority:)", "try await suspending.pop()",
             "use await run { }, or sync(timeout:)",
-            "use await run(flags:)", "try await suspending.drain()",
+            "use await run(barrier:)", "try await suspending.drain()",
         ]
         for (mode, kind) in [(5, "warning"), (6, "error")] {
             let said = try await Compiler.says(of: source, languageMode: mode)
@@ -165,8 +165,8 @@ import Testing
                 _ = elements.tryPop()
                 try elements.push(1, timeout: .seconds(1))
                 _ = try elements.pop(timeout: .seconds(1))
-                _ = elements.drain()
-                let queue = WorkQueue(label: "queue")
+                _ = elements.takeAll()
+                let queue = WorkQueue(name: "queue")
                 _ = try queue.sync(timeout: .seconds(1)) { 1 }
                 try await queue.drain(timeout: .seconds(1))
                 try await queue.drain()

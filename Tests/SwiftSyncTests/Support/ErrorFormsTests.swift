@@ -46,7 +46,7 @@ struct ErrorFormsTests {
     private func name(_ error: BlockingPriorityQueueError) -> String {
         switch error {
         case .timedOut: "timedOut"
-        case .closed: "shutDown"
+        case .shutDown: "shutDown"
         case .cancelled: "cancelled"
         case .outOfResources: "outOfResources"
         }
@@ -132,7 +132,7 @@ struct ErrorFormsTests {
             try full.push(2, timeout: .zero)
             Issue.record("pushed")
         } catch .timedOut {
-        } catch .closed {
+        } catch .shutDown {
             Issue.record("closed")
         }
         do throws(BlockingPriorityQueueError) {
@@ -146,7 +146,7 @@ struct ErrorFormsTests {
 
     @Test
     func anErrorIsCaughtByItsTypeAndCase() async {
-        let queue = WorkQueue(label: "closed"), ordered = FIFOQueue()
+        let queue = WorkQueue(name: "closed"), ordered = FIFOQueue()
         queue.shutdown()
         ordered.shutdown()
         do { try await queue.run(timeout: .never) {} } catch WorkQueueError.shutDown {} catch { Issue.record(error) }
@@ -196,7 +196,7 @@ struct ErrorFormsTests {
         #expect(timedOut.allSatisfy { status(of: $0) == 504 })
         let unavailable: [any Error] = [
             WorkQueueError.full, OrderedQueueError.full, WorkQueueError.shutDown, OrderedQueueError.shutDown,
-            BlockingPriorityQueueError.closed, QueueSafeValueError.valueContainerDeinited,
+            BlockingPriorityQueueError.shutDown, QueueSafeValueError.valueContainerDeinited,
         ]
         #expect(unavailable.allSatisfy { status(of: $0) == 503 })
         #expect(status(of: ReadWriteError.cancelled) == 499 && status(of: CancellationError()) == 499)
@@ -220,7 +220,7 @@ struct ErrorFormsTests {
         }
         do { _ = try full.pop(timeout: .zero) } catch SyncErrorReason.timedOut {
             errors.append(.timedOut)
-        } catch .closed {} catch {}
+        } catch .shutDown {} catch {}
         #expect(errors.value == [.wouldDeadlock, .wouldDeadlock, .timedOut])
     }
     #endif
@@ -237,7 +237,7 @@ struct ErrorFormsTests {
 
     // MARK: - Bounds
 
-    private func name(_ policy: OrderedQueueOverflow) -> String {
+    private func name(_ policy: OverflowPolicy) -> String {
         switch policy {
         case .wait: "wait"
         case .refuse: "refuse"
@@ -248,7 +248,7 @@ struct ErrorFormsTests {
     @Test
     func bothKindsOfQueueTakeOnePolicy() {
         for policy in [OverflowPolicy.refuse, .dropOldest] {
-            let queue = WorkQueue(label: name(policy), capacity: 1, whenFull: policy), ran = Shared([Int]())
+            let queue = WorkQueue(name: name(policy), capacity: 1, whenFull: policy), ran = Shared([Int]())
             queue.suspend()
             let accepted = [1, 2].filter { number in queue.async { ran.append(number) } }
             queue.resume()
@@ -264,10 +264,10 @@ struct ErrorFormsTests {
         let capacity: Int? = nil
         for policy in [OverflowPolicy.wait, .refuse, .dropOldest] {
             let queues = [
-                WorkQueue(label: "none", capacity: capacity, whenFull: policy),
-                WorkQueue(label: "none", qos: .utility, capacity: capacity, whenFull: policy),
-                ConcurrentWorkQueue(label: "none", width: 2, capacity: capacity, whenFull: policy),
-                ConcurrentWorkQueue(label: "none", qos: .default, capacity: capacity, whenFull: policy),
+                WorkQueue(name: "none", capacity: capacity, whenFull: policy),
+                WorkQueue(name: "none", priority: .low, capacity: capacity, whenFull: policy),
+                ConcurrentWorkQueue(name: "none", width: 2, capacity: capacity, whenFull: policy),
+                ConcurrentWorkQueue(name: "none", priority: .normal, capacity: capacity, whenFull: policy),
             ]
             for queue in queues {
                 queue.suspend()
@@ -283,80 +283,9 @@ struct ErrorFormsTests {
             try serial.sync(priority: .lowest, timeout: .never) {}
             #expect(order.value == [1, 2], "\(policy)")
         }
-        let some: Int? = 1, bounded = WorkQueue(label: "one", capacity: some, whenFull: .refuse)
+        let some: Int? = 1, bounded = WorkQueue(name: "one", capacity: some, whenFull: .refuse)
         bounded.suspend()
         #expect(bounded.async {} && !bounded.async {})
         bounded.resume()
     }
-
-    @Test
-    func theEarlierFormOfABoundWaitsForRoomToo() async {
-        let forms: any EarlierForms = EarlierFormsOfABound()
-        for queue in forms.waiting() {
-            queue.suspend()
-            #expect(queue.async {})
-            await #expect(throws: WorkQueueError.timedOut, "\(queue.label)") {
-                try await queue.asyncWaitingForRoom(timeout: .zero) {}
-            }
-            queue.resume()
-        }
-    }
-
-    @Test
-    func aBoundOfNothingStopsTheProgramWithAMessage() async {
-        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let forms: any EarlierForms = EarlierFormsOfABound()
-            forms.makeBound(of: 0)
-        }
-        let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("WorkQueueBound: a bound has room for 1 to 4 294 967 295 works, not for 0"))
-    }
-
-    @Test
-    func theEarlierFormOfABoundDoesTheSame() {
-        let forms: any EarlierForms = EarlierFormsOfABound()
-        for (queue, accepted) in forms.queues() {
-            queue.suspend()
-            #expect([1, 2].filter { _ in queue.async {} }.count == accepted, "\(queue.label)")
-            queue.resume()
-        }
-    }
-}
-
-/// A way to call what is deprecated without a warning.
-private protocol EarlierForms {
-    /// Queues, and how many works each accepts of two.
-    func queues() -> [(WorkQueueBase, accepted: Int)]
-    /// Queues that have room for one work, and wait.
-    func waiting() -> [WorkQueueBase]
-    func makeBound(of capacity: Int)
-}
-
-private struct EarlierFormsOfABound: EarlierForms {
-    @available(*, deprecated)
-    func queues() -> [(WorkQueueBase, accepted: Int)] {
-        let bound: WorkQueueBound? = .refuse(beyond: 1)
-        return [
-            (WorkQueue(label: "none", bound: nil), 2),
-            (WorkQueue(label: "refuses", bound: .refuse(beyond: 1)), 1),
-            (WorkQueue(label: "refuses", qos: .utility, bound: bound), 1),
-            (WorkQueue(label: "drops", priority: .high, bound: .dropOldest(beyond: 1), recorder: nil), 2),
-            (WorkQueue(label: "waits", bound: .wait(beyond: 2)), 2),
-            (ConcurrentWorkQueue(label: "none", bound: nil), 2),
-            (ConcurrentWorkQueue(label: "refuses", width: 2, bound: .refuse(beyond: 1)), 1),
-            (ConcurrentWorkQueue(label: "drops", width: 2, qos: .background, bound: .dropOldest(beyond: 1)), 2),
-        ]
-    }
-
-    @available(*, deprecated)
-    func waiting() -> [WorkQueueBase] {
-        [
-            WorkQueue(label: "serial", bound: .wait(beyond: 1)),
-            ConcurrentWorkQueue(label: "concurrent", bound: .wait(beyond: 1)),
-            ConcurrentWorkQueue(label: "by quality", width: 2, qos: .utility, bound: .wait(beyond: 1)),
-        ]
-    }
-
-    @available(*, deprecated)
-    func makeBound(of capacity: Int) { _ = WorkQueueBound.refuse(beyond: capacity) }
 }

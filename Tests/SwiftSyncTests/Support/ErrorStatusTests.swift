@@ -20,7 +20,7 @@ struct ErrorStatusTests {
                     .outOfResources
                 ),
                 (ECANCELED, .cancelled, .cancelled, .cancelled, .cancelled, nil, .cancelled),
-                (ESHUTDOWN, .shutDown, .shutDown, .shutDown, .outOfResources, nil, .closed),
+                (ESHUTDOWN, .shutDown, .shutDown, .shutDown, .outOfResources, nil, .shutDown),
                 // The system gave no thread. A task that waits in an ordered queue then has no timer.
                 (EAGAIN, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .outOfResources),
                 (ENOMEM, .outOfResources, .outOfResources, .timedOut, .outOfResources, nil, .outOfResources),
@@ -63,8 +63,8 @@ struct ErrorStatusTests {
 
     @Test
     func noQueueIsFullButOneThatRefuses() {
-        let waits = WorkQueue(label: "waits", capacity: 1, whenFull: .wait), endless = WorkQueue(label: "endless")
-        let refuses = WorkQueue(label: "refuses", capacity: 1, whenFull: .refuse)
+        let waits = WorkQueue(name: "waits", capacity: 1, whenFull: .wait), endless = WorkQueue(name: "endless")
+        let refuses = WorkQueue(name: "refuses", capacity: 1, whenFull: .refuse)
         #expect(waits.core.error(EAGAIN) == .outOfResources && endless.core.error(EAGAIN) == .outOfResources)
         #expect(refuses.core.error(EAGAIN) == .full)
     }

@@ -40,7 +40,7 @@ struct NamesTests {
         #expect(isHere(FIFOQueue(capacity: 2, whenFull: .wait).name))
         #expect(isHere(ActorQueue<Ledger>(capacity: 2, whenFull: .wait).name))
         #expect(isHere(WorkQueue(capacity: 2, whenFull: .wait).name))
-        #expect(isHere(WorkQueue(qos: .utility).name))
+        #expect(isHere(WorkQueue(priority: .low).name))
         #expect(isHere(ConcurrentWorkQueue(width: 2, capacity: 2, whenFull: .wait).name))
     }
 
@@ -51,7 +51,7 @@ struct NamesTests {
             QueueSafeAsyncedValue(value: 0, queue: .global(), name: "n").name, ReadWriteLock(0, name: "n").name,
             ReadWriteCoordinator(name: "n").name, PrioritySemaphore(value: 1, name: "n").name,
             BlockingPriorityQueue<Int>(name: "n").name, FIFOQueue(name: "n").name, ActorQueue<Ledger>(name: "n").name,
-            WorkQueue(name: "n").name, WorkQueue(name: "n", qos: .utility).name, ConcurrentWorkQueue(name: "n").name,
+            WorkQueue(name: "n").name, WorkQueue(name: "n", priority: .low).name, ConcurrentWorkQueue(name: "n").name,
             EventRecorder(name: "n").name, CommandQueue(name: "n").name, TaskQueue.getQueue(name: "n").name,
             ResourcePool(maximum: 1, name: "n", make: { 0 }).name,
         ]
@@ -61,10 +61,6 @@ struct NamesTests {
     @Test func theEarlierWordsForANameStay() {
         #expect(ReadWriteCoordinator(queueLabel: "n").name == "n")
         #expect(ReadWriteCoordinator(name: "n").queueLabel == "n")
-        #expect(WorkQueue(label: "n").name == "n")
-        #expect(ConcurrentWorkQueue(label: "n", width: 2).name == "n")
-        #expect(WorkQueue(name: "n").label == "n")
-        #expect(EventRecorder(label: "n").name == "n")
         #expect(TaskQueue.getQueue(identifier: "n") === TaskQueue.getQueue(name: "n"))
         #expect(TaskQueue.getQueue(name: "n").identifier == "n")
     }
@@ -86,20 +82,13 @@ struct NamesTests {
     /// It compiles, which is what it is for.
     @Test func referencesToInitializersTakeTheFormWithoutAPlace() {
         let numbers = [1, 2]
-        #expect(numbers.map(PriorityMutex.init).map(\.name).allSatisfy { $0.hasPrefix("0x") })
-        #expect(numbers.map(AsyncMutex.init).map(\.name).allSatisfy { $0.hasPrefix("0x") })
-        #expect(numbers.map(ReadWriteLock.init).map(\.name).allSatisfy { $0.hasPrefix("0x") })
         #expect(numbers.map(QueueSafeValue.init(value:)).map(\.name).allSatisfy { $0.hasPrefix("0x") })
         #expect(numbers.map(QueueSafeSyncedValue.init(value:)).map(\.name).allSatisfy { $0.hasPrefix("0x") })
-        #expect(numbers.map(PrioritySemaphore.init(value:)).map(\.name).allSatisfy { $0.hasPrefix("0x") })
         let makeSection: () -> CriticalSection = CriticalSection.init
         let makeCoordinator: () -> ReadWriteCoordinator = ReadWriteCoordinator.init
-        let makeElements: () -> BlockingPriorityQueue<Int> = BlockingPriorityQueue<Int>.init
         let makeFIFO: () -> FIFOQueue = FIFOQueue.init
         let makeOfActor: () -> ActorQueue<Ledger> = ActorQueue<Ledger>.init
-        let names = [
-            makeSection().name, makeCoordinator().name, makeElements().name, makeFIFO().name, makeOfActor().name,
-        ]
+        let names = [makeSection().name, makeCoordinator().name, makeFIFO().name, makeOfActor().name]
         #expect(names.allSatisfy { $0.hasPrefix("0x") })
     }
 
@@ -108,7 +97,6 @@ struct NamesTests {
         #expect(isHere(Snapshot(0).name))
         let named = Snapshot(0, name: "n")
         #expect(named.name == "n")
-        #expect([1].map(Snapshot.init).allSatisfy { $0.name.hasPrefix("0x") })
         let gate = unsafe UnsafeRawPointer(named.box.snapshot) + MemoryLayout.offset(of: \csk_snapshot_t.updating)!
         unsafe #expect(kernelName(gate, Int(CSK_OBJECT_GATE)) == "n")
         withExtendedLifetime(named) {}

@@ -25,11 +25,11 @@ import Testing
                 import CSyncKernel
                 import SwiftSync
                 actor Journal {
-                    private let queue = WorkQueue(label: "journal")
+                    private let queue = WorkQueue(name: "journal")
                     nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
                 }
                 actor Log {
-                    private let queue = WorkQueue(label: "log")
+                    private let queue = WorkQueue(name: "log")
                     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe queue.asUnownedSerialExecutor() }
                 }
                 func pass(_ mutex: UnsafeMutablePointer<csk_mutex_t>) {
@@ -110,9 +110,9 @@ import Testing
             _ = elements.pop()
             _ = elements.tryPop()
             _ = try elements.pop(timeout: .seconds(1))
-            _ = elements.drain()
-            elements.close()
-            _ = (elements.count, elements.isClosed, elements.capacity)
+            _ = elements.takeAll()
+            elements.shutdown()
+            _ = (elements.count, elements.isShutDown, elements.capacity)
         }
         """
 
@@ -120,7 +120,7 @@ import Testing
         import Dispatch
         import SwiftSync
         func workQueues() async throws {
-            let recorder = EventRecorder(label: "events"), queue = WorkQueue(label: "queue", recorder: recorder)
+            let recorder = EventRecorder(name: "events"), queue = WorkQueue(name: "queue", recorder: recorder)
             queue.async {}
             queue.async(priority: .high) {}
             queue.async(inheritingTaskLocals: true) {}
@@ -135,10 +135,10 @@ import Testing
             queue.resume()
             try await queue.drain(timeout: .seconds(1))
             queue.shutdown()
-            let wide = ConcurrentWorkQueue(label: "wide", width: 4, capacity: 10, whenFull: .refuse)
-            wide.async(flags: .barrier) {}
+            let wide = ConcurrentWorkQueue(name: "wide", width: 4, capacity: 10, whenFull: .refuse)
+            wide.async(barrier: true) {}
             try await wide.asyncWaitingForRoom {}
-            await wide.run(flags: .barrier) {}
+            await wide.run(barrier: true) {}
             await Task(executorPreference: wide) {}.value
             try await wide.drain()
             async {}

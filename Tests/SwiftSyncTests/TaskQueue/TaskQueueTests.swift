@@ -9,7 +9,7 @@ struct TaskQueueTests {
         let queue = TaskQueue.getQueue(identifier: "TaskQueueTests.same")
         #expect(queue === TaskQueue.getQueue(identifier: "TaskQueueTests." + ["sa", "me"].joined()))
         #expect(queue !== TaskQueue.getQueue(identifier: "TaskQueueTests.other"))
-        #expect(queue.identifier == "TaskQueueTests.same" && queue.recorder.label == "TaskQueueTests.same")
+        #expect(queue.identifier == "TaskQueueTests.same" && queue.recorder.name == "TaskQueueTests.same")
         #expect(TaskQueue.getQueue(identifier: "") === TaskQueue.getQueue(identifier: ""))
         // As strings compare: one spelling with a combining accent, one without.
         #expect(TaskQueue.getQueue(identifier: "e\u{301}") === TaskQueue.getQueue(identifier: "\u{e9}"))

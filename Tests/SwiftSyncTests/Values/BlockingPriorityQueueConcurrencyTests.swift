@@ -54,9 +54,9 @@ import Testing
         queue.push(1)
         let producer = Thread { queue.push(2) }
         waitUntil { queue.waitingCount == 1 }
-        #expect(queue.drain() == [1])
+        #expect(queue.takeAll() == [1])
         producer.join()
-        #expect(queue.drain() == [2])
+        #expect(queue.takeAll() == [2])
     }
 
     @Test func closeWakesEverybodyWhoWaits() {
@@ -73,16 +73,16 @@ import Testing
                 do throws(BlockingPriorityQueueError) {
                     try full.push(2, timeout: .seconds(3600))
                 } catch {
-                    if error == .closed { results.append("timed push") }
+                    if error == .shutDown { results.append("timed push") }
                 }
             },
         ]
         waitUntil { empty.waitingCount == 2 && full.waitingCount == 1 }
-        empty.close()
-        full.close()
+        empty.shutdown()
+        full.shutdown()
         threads.forEach { $0.join() }
         #expect(results.value.sorted() == ["pop", "timed pop", "timed push"])
-        #expect(full.drain() == [1])
+        #expect(full.takeAll() == [1])
     }
 
     @Test(arguments: [0.2, 1, 5, 20])
@@ -101,7 +101,7 @@ import Testing
             }
             #expect(pushTook >= timeout)
         }
-        #expect(full.drain() == [1])
+        #expect(full.takeAll() == [1])
     }
 
     @Test func everyElementOfManyProducersReachesOneConsumer() {
@@ -119,7 +119,7 @@ import Testing
                 queue.push(producer * 5_000 + index, priority: CommandPriority(rawValue: Int32(index % 7)))
             }
         }
-        queue.close()
+        queue.shutdown()
         consumers.forEach { $0.join() }
         #expect(sums.value.count == 15_000)
         #expect(sums.value.sum == (0..<15_000).reduce(0, +))
@@ -130,7 +130,7 @@ import Testing
         let popped = Shared<[Int]>([])
         let producer = Thread {
             for element in 0..<2_000 { queue.push(element) }
-            queue.close()
+            queue.shutdown()
         }
         Threads.run(2) { _ in
             while true {

@@ -90,7 +90,7 @@ struct BlockingPriorityQueueStressTests {
         }
         threads.forEach { $0.join() }
         #expect(queue.waitingCount == 0)
-        popped.access { $0 += queue.drain() }
+        popped.access { $0 += queue.takeAll() }
         #expect(pushed.value.sorted() == popped.value.sorted())
     }
 }

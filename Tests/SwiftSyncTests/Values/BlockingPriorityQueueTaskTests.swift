@@ -108,16 +108,16 @@ struct BlockingPriorityQueueTaskTests {
         let task = await start(at: queue) { try? await queue.suspending.push(3, priority: .high) }
         #expect(queue.tryPop() == 1)
         await task.value
-        #expect(queue.drain() == [3, 2])
+        #expect(queue.takeAll() == [3, 2])
     }
 
     @Test
     func drainingAdmitsTasksThatWaitForRoom() async {
         let queue = full(1)
         let task = await start(at: queue) { try? await queue.suspending.push(2) }
-        #expect(queue.drain() == [1])
+        #expect(queue.takeAll() == [1])
         await task.value
-        #expect(queue.drain() == [2])
+        #expect(queue.takeAll() == [2])
     }
 
     /// Without `await`, as before there was a form that suspends.
@@ -172,7 +172,7 @@ struct BlockingPriorityQueueTaskTests {
         #expect(await first.value == .cancelled)
         #expect(queue.tryPop() == 0)
         await second.value
-        #expect(queue.drain() == [2])
+        #expect(queue.takeAll() == [2])
     }
 
     @Test
@@ -189,7 +189,7 @@ struct BlockingPriorityQueueTaskTests {
         }
         task.cancel()
         await task.value
-        #expect(queue.drain() == [1])
+        #expect(queue.takeAll() == [1])
     }
 
     @Test(arguments: ["TaskWait: queues", "TaskWait: is queued"])
@@ -226,7 +226,7 @@ struct BlockingPriorityQueueTaskTests {
         }
         #expect(empty.waitingCount == 0 && full.waitingCount == 0)
         #expect(empty.tryPush(1) && empty.count == 1)
-        #expect(full.drain() == [0])
+        #expect(full.takeAll() == [0])
     }
 
     @TaskLocal private static var onlyTries = false
@@ -259,12 +259,12 @@ struct BlockingPriorityQueueTaskTests {
                 try await full.suspending.push(1)
             }
         }
-        empty.close()
-        full.close()
+        empty.shutdown()
+        full.shutdown()
         #expect(try await popper.value.get() == nil)
         #expect(await timed.value == .some(nil))
-        #expect(await pusher.value == .closed)
-        await #expect(throws: BlockingPriorityQueueError.closed) { try await full.suspending.push(1) }
+        #expect(await pusher.value == .shutDown)
+        await #expect(throws: BlockingPriorityQueueError.shutDown) { try await full.suspending.push(1) }
         #expect(try await full.suspending.pop() == 7)
         #expect(try await full.suspending.pop() == nil)
         #expect(try await full.suspending.pop(timeout: .zero) == nil)
@@ -292,7 +292,7 @@ struct BlockingPriorityQueueTaskTests {
             await admitted.value
             #expect(alive.value == 1)
             let refused = await start(at: queue) { try? await queue.suspending.push(Tracked(alive)) }
-            queue.close()
+            queue.shutdown()
             await refused.value
             #expect(alive.value == 1)
         }

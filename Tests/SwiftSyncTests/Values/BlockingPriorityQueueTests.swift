@@ -43,9 +43,9 @@ import Testing
             queue.push(element, priority: CommandPriority(rawValue: Int32(priority)))
         }
         #expect(queue.count == 4)
-        #expect(queue.drain() == [2, 1, 3, 4])
+        #expect(queue.takeAll() == [2, 1, 3, 4])
         #expect(queue.count == 0)
-        #expect(queue.drain().isEmpty)
+        #expect(queue.takeAll().isEmpty)
         #expect(queue.push(5))
         #expect(queue.pop() == 5)
     }
@@ -60,7 +60,7 @@ import Testing
         #expect(throws: BlockingPriorityQueueError.timedOut) { try queue.push(3, timeout: .seconds(-1)) }
         #expect(queue.pop() == 1)
         #expect(queue.tryPush(4))
-        #expect(queue.drain() == [2, 4])
+        #expect(queue.takeAll() == [2, 4])
         #expect(BlockingPriorityQueue<Int>().capacity == nil)
     }
 
@@ -79,11 +79,11 @@ import Testing
         let queue = BlockingPriorityQueue<Int>()
         queue.push(1)
         queue.push(2, priority: .high)
-        #expect(!queue.isClosed)
-        queue.close()
-        queue.close()
-        #expect(queue.isClosed)
-        #expect(throws: BlockingPriorityQueueError.closed) { try queue.push(3, timeout: .seconds(1)) }
+        #expect(!queue.isShutDown)
+        queue.shutdown()
+        queue.shutdown()
+        #expect(queue.isShutDown)
+        #expect(throws: BlockingPriorityQueueError.shutDown) { try queue.push(3, timeout: .seconds(1)) }
         #expect(queue.pop() == 2)
         #expect(try queue.pop(timeout: .seconds(1)) == 1)
         #expect(queue.pop() == nil)
@@ -101,7 +101,7 @@ import Testing
             #expect(alive.value == 3)
             #expect(queue.pop()?.number == 0)
             #expect(alive.value == 2)
-            #expect(queue.drain().map(\.number) == [1, 2])
+            #expect(queue.takeAll().map(\.number) == [1, 2])
             #expect(alive.value == 0)
             queue.push(Tracked(alive))
             queue.push(Tracked(alive), priority: .high)
@@ -146,10 +146,10 @@ extension HandlerSettingTests {
             SyncDiagnostics.setHandler { if $0.subject.contains("Element") { reports.append($0) } }
             defer { SyncDiagnostics.setHandler(nil) }
             let queue = BlockingPriorityQueue<Element>()
-            queue.close()
+            queue.shutdown()
             #expect(!queue.push(Element()))
             #expect(!queue.tryPush(Element()))
-            #expect(reports.value.map(\.kind) == [.refusedAfterClose, .refusedAfterClose])
+            #expect(reports.value.map(\.kind) == [.refusedAfterShutdown, .refusedAfterShutdown])
             #expect(reports.value.first?.subject == "BlockingPriorityQueue<Element> \(queue.name)")
             #expect(queue.count == 0)
         }
@@ -161,8 +161,8 @@ extension HandlerSettingTests {
             let queue = BlockingPriorityQueue<Element>(capacity: 1)
             queue.push(Element())
             #expect(!queue.tryPush(Element()))
-            queue.close()
-            #expect(throws: BlockingPriorityQueueError.closed) { try queue.push(Element(), timeout: .zero) }
+            queue.shutdown()
+            #expect(throws: BlockingPriorityQueueError.shutDown) { try queue.push(Element(), timeout: .zero) }
             #expect(reports.value.isEmpty)
         }
     }

@@ -173,7 +173,7 @@ struct QueueSafeValueLaneStressTests {
     }
 
     private actor PlaceOnAQueue: Place {
-        private let queue = WorkQueue(label: "place")
+        private let queue = WorkQueue(name: "place")
         var issued = 0
         nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
     }

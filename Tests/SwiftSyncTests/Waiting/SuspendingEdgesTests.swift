@@ -137,8 +137,8 @@ struct SuspendingEdgesTests {
 
     @Test(arguments: Sections.all)
     func tasksOfExecutorsOfTheirOwnGoBackToThem(_ kind: Int) async throws {
-        let sections = Sections(policy: .strict), queue = WorkQueue(label: "edges")
-        let preferred = ConcurrentWorkQueue(label: "preferred", width: 2), actor = OnQueue(queue)
+        let sections = Sections(policy: .strict), queue = WorkQueue(name: "edges")
+        let preferred = ConcurrentWorkQueue(name: "preferred", width: 2), actor = OnQueue(queue)
         var tasks = [Task<Bool, any Error>]()
         for _ in 0..<50 {
             tasks.append(

@@ -190,13 +190,13 @@ extension BusyObjects {
     private var wideQueues: [TimedCall] {
         [
             .thread("ConcurrentWorkQueue.sync", isFreeAtOnce: false) { [wide] limit in
-                try wide.sync(flags: .barrier, timeout: limit) { false }
+                try wide.sync(barrier: true, timeout: limit) { false }
             },
             .task("ConcurrentWorkQueue.run", isFreeAtOnce: false) { [wide] limit in
-                try await wide.run(flags: .barrier, timeout: limit) { false }
+                try await wide.run(barrier: true, timeout: limit) { false }
             },
             .task("ConcurrentWorkQueue.asyncWaitingForRoom", isFreeAtOnce: false) { [fullWide] limit in
-                try await fullWide.asyncWaitingForRoom(flags: [], timeout: limit) {}
+                try await fullWide.asyncWaitingForRoom(barrier: false, timeout: limit) {}
                 return false
             },
         ]

@@ -185,7 +185,7 @@ struct WithDeadlineTests {
 
     @Test
     func enqueuedWorkIsNotBoundedByTheDeadlineOfWhoEnqueuesIt() async throws {
-        let fifo = FIFOQueue(), work = WorkQueue(label: "enqueued"), semaphore = PrioritySemaphore(value: 0)
+        let fifo = FIFOQueue(), work = WorkQueue(name: "enqueued"), semaphore = PrioritySemaphore(value: 0)
         let coordinator = ReadWriteCoordinator(), taken = Shared([String]())
         blockingWithDeadline(Self.past) {
             fifo.enqueue {

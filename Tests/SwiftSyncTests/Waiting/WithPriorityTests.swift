@@ -216,7 +216,7 @@ struct WithPriorityTests {
             { queue, serve in try await queue.run(timeout: .seconds(1000)) { serve() } },
             { queue, serve in
                 guard let queue = queue as? ConcurrentWorkQueue else { return await queue.run { serve() } }
-                await queue.run(flags: []) { serve() }
+                await queue.run(barrier: false) { serve() }
             },
         ]
         for wait in waits {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct ConcurrentWorkQueueTests {
     @Test func workRunsTogetherUpToTheWidth() {
-        let queue = ConcurrentWorkQueue(label: "together", width: 3), inside = Shared(), most = Shared(),
+        let queue = ConcurrentWorkQueue(name: "together", width: 3), inside = Shared(), most = Shared(),
             three = DispatchSemaphore(value: 0)
         for _ in 0..<12 {
             queue.async {
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func aBarrierRunsAloneBetweenWhatCameBeforeAndAfter() {
-        let queue = ConcurrentWorkQueue(label: "barrier", width: 4), inside = Atomic(0), before = Atomic(0),
+        let queue = ConcurrentWorkQueue(name: "barrier", width: 4), inside = Atomic(0), before = Atomic(0),
             wrong = Atomic(0)
         for round in 0..<50 {
             for i in 0..<10 {
@@ -38,7 +38,7 @@ import Testing
                     inside.subtract(1, ordering: .sequentiallyConsistent)
                 }
             }
-            queue.async(flags: .barrier) {
+            queue.async(barrier: true) {
                 if inside.load(ordering: .sequentiallyConsistent) != 0 { wrong.add(1, ordering: .relaxed) }
                 if before.load(ordering: .sequentiallyConsistent) != (round + 1) * 10 {
                     wrong.add(1, ordering: .relaxed)
@@ -50,21 +50,21 @@ import Testing
     }
 
     @Test func barriersOfEveryKindStandInOneOrder() async {
-        let queue = ConcurrentWorkQueue(label: "kinds"), seen = Shared([Int]())
+        let queue = ConcurrentWorkQueue(name: "kinds"), seen = Shared([Int]())
         queue.async { seen.append(0) }
-        onThreadThatIsWaitedFor { queue.sync(flags: .barrier) { seen.append(1) } }
+        onThreadThatIsWaitedFor { queue.sync(barrier: true) { seen.append(1) } }
         queue.async { seen.append(2) }
-        await queue.run(flags: .barrier) { seen.append(3) }
-        queue.async(flags: .barrier) { seen.append(4) }
+        await queue.run(barrier: true) { seen.append(3) }
+        queue.async(barrier: true) { seen.append(4) }
         onThreadThatIsWaitedFor { queue.sync { seen.append(5) } }
         queue.async { seen.append(6) }
-        _ = try? await queue.run(flags: .barrier, timeout: .never) { seen.append(7) }
+        _ = try? await queue.run(barrier: true, timeout: .never) { seen.append(7) }
         #expect(seen.value == [0, 1, 2, 3, 4, 5, 6, 7])
     }
 
     /// It used to stop the program.
     @Test func aWidthOfOneRunsOneClosureAtATime() async throws {
-        let queue = ConcurrentWorkQueue(label: "narrow", width: 1), inside = Shared(), most = Shared()
+        let queue = ConcurrentWorkQueue(name: "narrow", width: 1), inside = Shared(), most = Shared()
         let run: @Sendable () -> Void = {
             let now = inside.access {
                 $0 += 1
@@ -77,7 +77,7 @@ import Testing
         for i in 0..<200 {
             switch i % 4 {
             case 0: queue.async(run)
-            case 1: queue.async(flags: .barrier, run)
+            case 1: queue.async(barrier: true, run)
             case 2: await queue.run(run)
             default: onThreadThatIsWaitedFor { queue.sync(run) }
             }
@@ -89,11 +89,11 @@ import Testing
 
     @Test(arguments: [1, 2])
     func urgentWorkStaysBehindTheBarrierWhateverTheWidth(width: Int) {
-        let queue = ConcurrentWorkQueue(label: "narrow", width: width), seen = Shared<[Int]>([]),
+        let queue = ConcurrentWorkQueue(name: "narrow", width: width), seen = Shared<[Int]>([]),
             mayEnd = DispatchSemaphore(value: 0)
         for _ in 0..<width { queue.async { mayEnd.wait() } }
         queue.async(priority: .lowest) { seen.append(1) }
-        queue.async(flags: .barrier) { seen.append(2) }
+        queue.async(barrier: true) { seen.append(2) }
         queue.async(priority: .highest) { seen.append(3) }
         for _ in 0..<width { mayEnd.signal() }
         queue.blockingDrain()
@@ -103,14 +103,14 @@ import Testing
     @Test(arguments: [0, -1, 4097])
     func aWidthOutOfBoundsStopsWithAMessage(width: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [width] in
-            _ = ConcurrentWorkQueue(label: "narrow", width: width)
+            _ = ConcurrentWorkQueue(name: "narrow", width: width)
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("ConcurrentWorkQueue narrow: a width of \(width) is not within 1 to 4096"))
     }
 
     @Test func workMayQueueMoreFromInside() {
-        let queue = ConcurrentWorkQueue(label: "inside", width: 2), ran = Shared()
+        let queue = ConcurrentWorkQueue(name: "inside", width: 2), ran = Shared()
         for _ in 0..<50 {
             queue.async { for _ in 0..<10 { queue.async { ran.increment() } } }
         }
@@ -119,10 +119,10 @@ import Testing
 
     @Test func aQueueHasTheWidthThatItWasMadeWithWhateverElseItHas() {
         let queues = [
-            ConcurrentWorkQueue(label: "quality", width: 3, qos: .utility),
-            ConcurrentWorkQueue(label: "bounded", width: 3, capacity: 1, whenFull: .refuse),
-            ConcurrentWorkQueue(label: "both", width: 3, qos: .utility, capacity: 1, whenFull: .refuse),
+            ConcurrentWorkQueue(name: "quality", width: 3, priority: .low),
+            ConcurrentWorkQueue(name: "bounded", width: 3, capacity: 1, whenFull: .refuse),
+            ConcurrentWorkQueue(name: "both", width: 3, priority: .low, capacity: 1, whenFull: .refuse),
         ]
-        for queue in queues { #expect(queue.width == 3, "\(queue.label)") }
+        for queue in queues { #expect(queue.width == 3, "\(queue.name)") }
     }
 }

@@ -9,11 +9,11 @@ import Testing
         ("async(delay: .infinity)", { async(delay: .infinity, $0) }),
         ("async(delay: 1e300)", { async(delay: 1e300, $0) }),
         ("mainThread(delay: .infinity)", { body in mainThread(delay: .infinity) { body() } }),
-        ("async(after: .seconds(Int64.max))", { WorkQueue(label: "after").async(after: .seconds(Int64.max), $0) }),
-        ("asyncAfter(.distantFuture)", { WorkQueue(label: "at").asyncAfter(deadline: .distantFuture, $0) }),
+        ("async(after: .seconds(Int64.max))", { WorkQueue(name: "after").async(after: .seconds(Int64.max), $0) }),
+        ("asyncAfter(.distantFuture)", { WorkQueue(name: "at").asyncAfter(deadline: .distantFuture, $0) }),
         (
             "async(every: .seconds(Int64.max))",
-            { ConcurrentWorkQueue(label: "every", width: 2).async(every: .seconds(Int64.max), $0) }
+            { ConcurrentWorkQueue(name: "every", width: 2).async(every: .seconds(Int64.max), $0) }
         ),
     ]
 
@@ -41,7 +41,7 @@ import Testing
     @Test(arguments: [0, -1, Int.min, Int(UInt32.max) + 1])
     func aBoundWithoutRoomStopsWithAMessage(_ capacity: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [capacity] in
-            _ = WorkQueue(label: "small", capacity: capacity, whenFull: .refuse)
+            _ = WorkQueue(name: "small", capacity: capacity, whenFull: .refuse)
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(text.contains("WorkQueue small: a capacity of \(capacity) is not within 1 to 4 294 967 295"))

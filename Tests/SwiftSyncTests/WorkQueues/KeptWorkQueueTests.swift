@@ -21,7 +21,7 @@ struct KeptWorkQueueTests {
     private func whatWaitsAtAQueueKeepsItsMemory(kind: Kind) {
         let work = UnsafeMutablePointer<csk_work_t>.allocate(capacity: 1)
         defer { unsafe work.deallocate() }
-        let queue = WorkQueue(label: "kept"), core = queue.core
+        let queue = WorkQueue(name: "kept"), core = queue.core
         let wait = unsafe make(kind, core, work)
         withExtendedLifetime((queue, wait)) { #expect(unsafe core.queue.pointee.handles == 2) }
     }
@@ -33,7 +33,7 @@ struct KeptWorkQueueTests {
         let leave = Semaphore(), core: WorkQueueCore, isQueued: StepPause, withdraws: StepPause,
             task: Task<Int32, Never>
         do {
-            let made = WorkQueue(label: "kept")
+            let made = WorkQueue(name: "kept")
             made.async { leave.wait() }
             queue = made
             core = made.core

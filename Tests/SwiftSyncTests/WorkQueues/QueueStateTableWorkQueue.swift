@@ -188,7 +188,7 @@ struct QueueStateTableWorkQueue {
     func aSerialQueueDoesWhatTheTableSays(_ cell: Cell) async {
         await WorkQueueStateTrial(cell).run { whenFull in
             let label = "\(cell.state)"
-            return whenFull.map { WorkQueue(label: label, capacity: 1, whenFull: $0) } ?? WorkQueue(label: label)
+            return whenFull.map { WorkQueue(name: label, capacity: 1, whenFull: $0) } ?? WorkQueue(name: label)
         }
     }
 
@@ -196,8 +196,8 @@ struct QueueStateTableWorkQueue {
     func aConcurrentQueueDoesWhatTheTableSays(_ cell: Cell) async {
         await WorkQueueStateTrial(cell).run { whenFull in
             let label = "\(cell.state)"
-            return whenFull.map { ConcurrentWorkQueue(label: label, width: 2, capacity: 1, whenFull: $0) }
-                ?? ConcurrentWorkQueue(label: label, width: 2)
+            return whenFull.map { ConcurrentWorkQueue(name: label, width: 2, capacity: 1, whenFull: $0) }
+                ?? ConcurrentWorkQueue(name: label, width: 2)
         }
     }
 }

@@ -9,7 +9,7 @@ struct WorkQueuePromiseTests {
     /// Lets workers come to whatever may begin: work that they could begin has begun after so many others came and
     /// went.
     private func letWorkersCome() async {
-        let other = WorkQueue(label: "others")
+        let other = WorkQueue(name: "others")
         for _ in 0..<100 { await other.run {} }
     }
 
@@ -51,32 +51,32 @@ struct WorkQueuePromiseTests {
 
     @Test(arguments: [false, true])
     func aBarrierIsAloneInEveryForm(isRecorded: Bool) async {
-        let recorder = isRecorded ? EventRecorder(label: "barriers") : nil
-        let queue = ConcurrentWorkQueue(label: "barriers", width: 4, recorder: recorder)
-        #expect(await isAlone(queue) { queue.async(flags: .barrier, $0) })
-        #expect(await isAlone(queue) { body in await begin(queue) { await queue.run(flags: .barrier, body) } })
+        let recorder = isRecorded ? EventRecorder(name: "barriers") : nil
+        let queue = ConcurrentWorkQueue(name: "barriers", width: 4, recorder: recorder)
+        #expect(await isAlone(queue) { queue.async(barrier: true, $0) })
+        #expect(await isAlone(queue) { body in await begin(queue) { await queue.run(barrier: true, body) } })
         #expect(
             await isAlone(queue) { body in
                 let works = queue.waitingCount + queue.runningCount
-                onThread { queue.sync(flags: .barrier, body) }
+                onThread { queue.sync(barrier: true, body) }
                 await waitUntil { queue.waitingCount + queue.runningCount > works }
             })
         #expect(
             await isAlone(queue) { body in
                 let works = queue.waitingCount + queue.runningCount
-                onThread { _ = try? queue.sync(flags: .barrier, timeout: .seconds(50), body) }
+                onThread { _ = try? queue.sync(barrier: true, timeout: .seconds(50), body) }
                 await waitUntil { queue.waitingCount + queue.runningCount > works }
             })
         #expect(
             await isAlone(queue) { body in
-                await begin(queue) { _ = try? await queue.run(flags: .barrier, timeout: .seconds(50), body) }
+                await begin(queue) { _ = try? await queue.run(barrier: true, timeout: .seconds(50), body) }
             })
-        #expect(await isAlone(queue) { body in _ = try? await queue.asyncWaitingForRoom(flags: .barrier, body) })
-        #expect(await isAlone(queue) { queue.async(flags: .barrier, inheritingTaskLocals: true, $0) })
+        #expect(await isAlone(queue) { body in _ = try? await queue.asyncWaitingForRoom(barrier: true, body) })
+        #expect(await isAlone(queue) { queue.async(barrier: true, inheritingTaskLocals: true, $0) })
     }
 
     @Test func aPriorityCountsInEveryForm() async {
-        let queue = WorkQueue(label: "priorities", priority: .high), log = Shared<[String]>([])
+        let queue = WorkQueue(name: "priorities", priority: .high), log = Shared<[String]>([])
         queue.suspend()
         queue.async(priority: .normal) { log.append("normal") }
         queue.async { log.append("the queue's own") }
@@ -90,16 +90,16 @@ struct WorkQueuePromiseTests {
 
     @Test(arguments: [false, true])
     func whatIsNoBarrierIsNotAlone(isRecorded: Bool) async {
-        let recorder = isRecorded ? EventRecorder(label: "no barriers") : nil
-        let queue = ConcurrentWorkQueue(label: "no barriers", width: 4, recorder: recorder)
-        #expect(await !isAlone(queue) { queue.async(flags: [], $0) })
-        #expect(await !isAlone(queue) { body in await begin(queue) { await queue.run(flags: [], body) } })
+        let recorder = isRecorded ? EventRecorder(name: "no barriers") : nil
+        let queue = ConcurrentWorkQueue(name: "no barriers", width: 4, recorder: recorder)
+        #expect(await !isAlone(queue) { queue.async(barrier: false, $0) })
+        #expect(await !isAlone(queue) { body in await begin(queue) { await queue.run(barrier: false, body) } })
     }
 
     // MARK: - What is kept
 
     @Test func workThatEndedBeforeItsTimeoutIsReleased() async throws {
-        let queue = WorkQueue(label: "in time"), alive = Shared()
+        let queue = WorkQueue(name: "in time"), alive = Shared()
         func run() async throws {
             let tracked = Tracked(alive)
             try await queue.run(timeout: .seconds(3600)) { withExtendedLifetime(tracked) {} }
@@ -109,7 +109,7 @@ struct WorkQueuePromiseTests {
     }
 
     @Test func workThatWasCancelledBeforeItsTimeoutIsReleased() async throws {
-        let queue = WorkQueue(label: "cancelled"), alive = Shared()
+        let queue = WorkQueue(name: "cancelled"), alive = Shared()
         queue.suspend()
         func start() -> Task<Void, any Error> {
             let tracked = Tracked(alive)

@@ -8,7 +8,7 @@ import Testing
     struct Odd: Error {}
 
     @Test func runReturnsAndThrowsWhatTheClosureDoes() async throws {
-        let queue = WorkQueue(label: "run")
+        let queue = WorkQueue(name: "run")
         #expect(await queue.run { 42 } == 42)
         await #expect(throws: Odd.self) { try await queue.run { () throws(Odd) in throw Odd() } }
         #expect(try await queue.run(timeout: .seconds(3600)) { queue.isCurrent })
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func runStandsInTheQueuesOrder() async throws {
-        let queue = WorkQueue(label: "order"), seen = Shared([Int]())
+        let queue = WorkQueue(name: "order"), seen = Shared([Int]())
         let blocked = Blocked(queue)
         queue.async { seen.append(1) }
         async let urgent: Void = queue.run(priority: .high, timeout: .never) { seen.append(0) }
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func aCancelledTaskLeavesTheQueue() async throws {
-        let queue = WorkQueue(label: "cancel"), ran = Flag()
+        let queue = WorkQueue(name: "cancel"), ran = Flag()
         let blocked = Blocked(queue)
         let task = Task { try await queue.run(timeout: .never) { ran.raise() } }
         await waitUntil { queue.waitingCount == 1 }
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func aTaskTimesOut() async throws {
-        let queue = WorkQueue(label: "timeout"), ran = Flag()
+        let queue = WorkQueue(name: "timeout"), ran = Flag()
         let blocked = Blocked(queue)
         let start = ContinuousClock.now
         await #expect(throws: WorkQueueError.timedOut) {
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func timeoutsAndCancellationsRaceWithTurns() async throws {
-        let queue = WorkQueue(label: "races"), ran = Shared(), other = Shared()
+        let queue = WorkQueue(name: "races"), ran = Shared(), other = Shared()
         await withTaskGroup(of: Void.self) { group in
             for i in 0..<300 {
                 group.addTask {
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test func anActorRunsOnAQueue() async throws {
-        let queue = WorkQueue(label: "actor"), counter = Counter(queue)
+        let queue = WorkQueue(name: "actor"), counter = Counter(queue)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<1000 { group.addTask { await counter.increment() } }
         }
@@ -118,7 +118,7 @@ import Testing
 
     @Test func assumingIsolationElsewhereStopsWithAMessage() async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let counter = Counter(WorkQueue(label: "journal"))
+            let counter = Counter(WorkQueue(name: "journal"))
             _ = counter.valueFromTheQueue()
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func aTaskOnAQueueIsOneJobOfIt() async throws {
-        let queue = WorkQueue(label: "one job"), seen = Shared([String]())
+        let queue = WorkQueue(name: "one job"), seen = Shared([String]())
         let blocked = Blocked(queue)
         let task = Task(executorPreference: queue) { seen.append("task") }
         await waitUntil { queue.waitingCount == 1 }
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test func anActorsCodeGoesOnWithoutAnotherTurnWhereItStaysOnItsQueue() async throws {
-        let queue = WorkQueue(label: "stays"), counter = Counter(queue), seen = Shared([String]())
+        let queue = WorkQueue(name: "stays"), counter = Counter(queue), seen = Shared([String]())
         let blocked = Blocked(queue)
         let task = Task { await counter.callFunctionsOfItsOwn { seen.append($0) } }
         await waitUntil { queue.waitingCount == 1 }
@@ -156,7 +156,7 @@ import Testing
         weak var actor: Counter?
         let pause: StepPause
         do {
-            let made = WorkQueue(label: "kept"), counter = Counter(made)
+            let made = WorkQueue(name: "kept"), counter = Counter(made)
             queue = made
             actor = counter
             pause = StepPause("QueuedJob: is queued", subject: made)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test func jobsComeInTheOrderOfTheirTasksPriorities() async throws {
-        let queue = WorkQueue(label: "jobs"), seen = Shared([String]())
+        let queue = WorkQueue(name: "jobs"), seen = Shared([String]())
         let blocked = Blocked(queue)
         let low = Task(executorPreference: queue, priority: .low) { seen.append("low") }
         await waitUntil { queue.waitingCount == 1 }
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func jobsSurviveAShutdown() async {
-        let queue = WorkQueue(label: "shut"), counter = Counter(queue)
+        let queue = WorkQueue(name: "shut"), counter = Counter(queue)
         let blocked = Blocked(queue)
         let waiting = Task { await counter.increment() }
         await waitUntil { queue.waitingCount == 1 }
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test func aTaskRunsOnAConcurrentQueue() async {
-        let queue = ConcurrentWorkQueue(label: "tasks", width: 2)
+        let queue = ConcurrentWorkQueue(name: "tasks", width: 2)
         let onQueue = await Task(executorPreference: queue) {
             let before = queue.isCurrent
             await Task.yield()
@@ -207,7 +207,7 @@ import Testing
     }
 
     @Test func aWaitForRoomIsReleasedWhetherItIsGivenUpOrGetsRoom() async throws {
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), core = queue.core
+        let queue = WorkQueue(name: "room", capacity: 1, whenFull: .wait), core = queue.core
         let blocked = Blocked(queue)
         queue.async {}
         weak var givenUp: RoomWait?

@@ -22,14 +22,14 @@ final class Blocked: Sendable {
 
 @Suite struct WorkQueueTests {
     @Test func workRunsInTheOrderItCame() {
-        let queue = WorkQueue(label: "order"), seen = Shared([Int]())
+        let queue = WorkQueue(name: "order"), seen = Shared([Int]())
         for i in 0..<1000 { queue.async { seen.append(i) } }
         queue.blockingDrain()
         #expect(seen.value == Array(0..<1000))
     }
 
     @Test func aHigherPriorityGoesBeforeWhatWaits() {
-        let queue = WorkQueue(label: "priorities"), seen = Shared([String]())
+        let queue = WorkQueue(name: "priorities"), seen = Shared([String]())
         let blocked = Blocked(queue)
         queue.async { seen.append("normal 1") }
         queue.async(priority: .low) { seen.append("low 1") }
@@ -43,7 +43,7 @@ final class Blocked: Sendable {
     }
 
     @Test func producersKeepTheirOwnOrder() {
-        let queue = WorkQueue(label: "producers"), seen = Shared([[Int]](repeating: [], count: 4))
+        let queue = WorkQueue(name: "producers"), seen = Shared([[Int]](repeating: [], count: 4))
         Threads.run(4) { producer in
             for i in 0..<2000 { queue.async { seen.access { $0[producer].append(i) } } }
         }
@@ -52,7 +52,7 @@ final class Blocked: Sendable {
     }
 
     @Test func onlyOneRunsAtATime() {
-        let queue = WorkQueue(label: "alone"), inside = Atomic(0), most = Atomic(0)
+        let queue = WorkQueue(name: "alone"), inside = Atomic(0), most = Atomic(0)
         Threads.run(4) { _ in
             for i in 0..<500 {
                 let enter: @Sendable () -> Void = {
@@ -67,7 +67,7 @@ final class Blocked: Sendable {
     }
 
     @Test func syncRunsOnTheCallersThreadAfterWhatCameBefore() throws {
-        let queue = WorkQueue(label: "sync"), seen = Shared([Int]())
+        let queue = WorkQueue(name: "sync"), seen = Shared([Int]())
         for i in 0..<100 { queue.async { seen.append(i) } }
         let caller = Threads.current
         let count = queue.sync {
@@ -81,7 +81,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aTimeoutTakesACallerOutOfTheQueue() {
-        let queue = WorkQueue(label: "timeout")
+        let queue = WorkQueue(name: "timeout")
         let blocked = Blocked(queue)
         let ran = Flag()
         #expect(throws: WorkQueueError.timedOut) { try queue.sync(timeout: .milliseconds(1)) { ran.raise() } }
@@ -92,7 +92,7 @@ final class Blocked: Sendable {
     }
 
     @Test func waitingForItselfIsAnErrorAndNotAHang() {
-        let queue = WorkQueue(label: "itself"), outer = ConcurrentWorkQueue(label: "outer")
+        let queue = WorkQueue(name: "itself"), outer = ConcurrentWorkQueue(name: "outer")
         queue.sync {
             #expect(queue.isCurrent)
             #expect(throws: WorkQueueError.wouldDeadlock) { try queue.sync(timeout: .never) {} }
@@ -106,7 +106,7 @@ final class Blocked: Sendable {
 
     @Test func syncInsideItsOwnWorkStopsWithAMessage() async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            let queue = WorkQueue(label: "log")
+            let queue = WorkQueue(name: "log")
             onThreadThatIsWaitedFor { queue.sync { queue.sync {} } }
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
@@ -115,7 +115,7 @@ final class Blocked: Sendable {
 
     @Test func queuedWorkOutlivesTheQueueObject() {
         let ran = Shared()
-        var queue: WorkQueue? = WorkQueue(label: "short-lived")
+        var queue: WorkQueue? = WorkQueue(name: "short-lived")
         weak let gone = queue
         let blocked = Blocked(queue!)
         for _ in 0..<100 { queue!.async { ran.increment() } }
@@ -128,7 +128,7 @@ final class Blocked: Sendable {
     @Test func aSuspendedQueueThatIsReleasedRunsWhatItHolds() {
         let ran = Flag()
         do {
-            let queue = WorkQueue(label: "suspended")
+            let queue = WorkQueue(name: "suspended")
             queue.suspend()
             queue.async { ran.raise() }
         }
@@ -138,9 +138,9 @@ final class Blocked: Sendable {
     @Test func theLastReferenceMayGoInsideTheQueuesWork() {
         let done = Flag()
         do {
-            let queue = WorkQueue(label: "self-keeping")
+            let queue = WorkQueue(name: "self-keeping")
             queue.async { [queue] in
-                _ = queue.label
+                _ = queue.name
                 done.raise()
             }
         }
@@ -148,7 +148,7 @@ final class Blocked: Sendable {
     }
 
     @Test func nothingBeginsWhileSuspended() {
-        let queue = WorkQueue(label: "suspend"), ran = Shared()
+        let queue = WorkQueue(name: "suspend"), ran = Shared()
         queue.suspend()
         queue.suspend()
         queue.async { ran.increment() }
@@ -161,7 +161,7 @@ final class Blocked: Sendable {
     }
 
     @Test func afterAShutdownWorkIsRefusedAndWhatWasAcceptedRuns() async throws {
-        let queue = WorkQueue(label: "shutdown"), ran = Shared()
+        let queue = WorkQueue(name: "shutdown"), ran = Shared()
         let blocked = Blocked(queue)
         for _ in 0..<10 { #expect(queue.async { ran.increment() }) }
         queue.shutdown()
@@ -174,7 +174,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aShutdownThatCancelsReleasesWhatHasNotBegun() async throws {
-        let queue = WorkQueue(label: "cancel"), alive = Shared(), ran = Shared()
+        let queue = WorkQueue(name: "cancel"), alive = Shared(), ran = Shared()
         let blocked = Blocked(queue)
         for i in 0..<10 {
             let tracked = Tracked(alive, number: i)
@@ -191,7 +191,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueRefuses() {
-        let queue = WorkQueue(label: "refuses", capacity: 2, whenFull: .refuse), ran = Shared()
+        let queue = WorkQueue(name: "refuses", capacity: 2, whenFull: .refuse), ran = Shared()
         let blocked = Blocked(queue)
         #expect(queue.async { ran.increment() })
         #expect(queue.async { ran.increment() })
@@ -202,7 +202,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueDropsItsOldest() {
-        let queue = WorkQueue(label: "drops", capacity: 2, whenFull: .dropOldest), seen = Shared([Int]())
+        let queue = WorkQueue(name: "drops", capacity: 2, whenFull: .dropOldest), seen = Shared([Int]())
         let blocked = Blocked(queue)
         for i in 0..<5 { #expect(queue.async { seen.append(i) }) }
         blocked.release()
@@ -211,7 +211,7 @@ final class Blocked: Sendable {
     }
 
     @Test func aFullQueueMakesItsCallersWait() {
-        let queue = WorkQueue(label: "waits", capacity: 3, whenFull: .wait), ran = Shared()
+        let queue = WorkQueue(name: "waits", capacity: 3, whenFull: .wait), ran = Shared()
         Threads.run(4) { _ in
             for _ in 0..<500 { queue.async { ran.increment() } }
         }
@@ -220,7 +220,7 @@ final class Blocked: Sendable {
     }
 
     @Test func delayedWorkIsNeverEarly() {
-        let queue = WorkQueue(label: "delayed"), at = Shared<ContinuousClock.Instant?>(nil)
+        let queue = WorkQueue(name: "delayed"), at = Shared<ContinuousClock.Instant?>(nil)
         let start = ContinuousClock.now
         queue.async(after: .milliseconds(5)) { at.access { $0 = .now } }
         waitUntil { at.value != nil }
@@ -234,7 +234,7 @@ final class Blocked: Sendable {
     }
 
     @Test func delayedWorkCanBeCancelledOnce() {
-        let queue = WorkQueue(label: "cancelled"), alive = Shared()
+        let queue = WorkQueue(name: "cancelled"), alive = Shared()
         let ran = Flag()
         do {
             let tracked = Tracked(alive)
@@ -250,7 +250,7 @@ final class Blocked: Sendable {
     }
 
     @Test func cancellingRacesWithBeginning() {
-        let queue = WorkQueue(label: "race"), ran = Shared(), cancelled = Shared()
+        let queue = WorkQueue(name: "race"), ran = Shared(), cancelled = Shared()
         for _ in 0..<500 {
             let delayed = queue.async(after: .microseconds(20)) { ran.increment() }
             if delayed.cancel() { cancelled.increment() }
@@ -261,7 +261,7 @@ final class Blocked: Sendable {
     }
 
     @Test func periodicWorkRunsUntilItIsCancelledByItself() {
-        let queue = WorkQueue(label: "periodic"), count = Shared(), alive = Shared()
+        let queue = WorkQueue(name: "periodic"), count = Shared(), alive = Shared()
         let handle = Shared<DelayedWork?>(nil), cancelled = Flag()
         do {
             let tracked = Tracked(alive)
@@ -284,7 +284,7 @@ final class Blocked: Sendable {
     }
 
     @Test func manyQueuesThatBlockAtOnceAllMakeProgress() {
-        let queues = (0..<300).map { WorkQueue(label: "blocks \($0)") }, begun = Shared(),
+        let queues = (0..<300).map { WorkQueue(name: "blocks \($0)") }, begun = Shared(),
             all = DispatchSemaphore(value: 0)
         for queue in queues {
             queue.async {
@@ -303,8 +303,8 @@ final class Blocked: Sendable {
 
 @Suite struct WorkQueueRecorderTests {
     @Test func aRecorderTellsWhatHappenedInOrder() async throws {
-        let recorder = EventRecorder(label: "log")
-        let queue = WorkQueue(label: "log", recorder: recorder)
+        let recorder = EventRecorder(name: "log")
+        let queue = WorkQueue(name: "log", recorder: recorder)
         let blocked = Blocked(queue)
         queue.async(tag: "low", priority: .low) {}
         queue.async(tag: "normal") {}
@@ -325,8 +325,8 @@ final class Blocked: Sendable {
     }
 
     @Test func whatIsDroppedIsRecorded() {
-        let recorder = EventRecorder(label: "drops")
-        let queue = WorkQueue(label: "drops", capacity: 1, whenFull: .dropOldest, recorder: recorder)
+        let recorder = EventRecorder(name: "drops")
+        let queue = WorkQueue(name: "drops", capacity: 1, whenFull: .dropOldest, recorder: recorder)
         let blocked = Blocked(queue)
         queue.async(tag: "old") {}
         queue.async(tag: "new") {}

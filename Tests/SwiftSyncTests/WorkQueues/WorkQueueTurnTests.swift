@@ -15,13 +15,13 @@ struct WorkQueueTurnTests {
     struct Odd: Error {}
 
     private static func queues() -> [WorkQueueBase] {
-        [WorkQueue(label: "serial"), ConcurrentWorkQueue(label: "concurrent", width: 2)]
+        [WorkQueue(name: "serial"), ConcurrentWorkQueue(name: "concurrent", width: 2)]
     }
 
     private static func queues(capacity: Int) -> [WorkQueueBase] {
         [
-            WorkQueue(label: "serial", capacity: capacity, whenFull: .wait),
-            ConcurrentWorkQueue(label: "concurrent", width: 2, capacity: capacity, whenFull: .wait),
+            WorkQueue(name: "serial", capacity: capacity, whenFull: .wait),
+            ConcurrentWorkQueue(name: "concurrent", width: 2, capacity: capacity, whenFull: .wait),
         ]
     }
 
@@ -29,7 +29,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aCallerOfSyncRunsNothingOfWhatIsBeforeIt() {
-        let queue = WorkQueue(label: "strangers"), ran = Shared(0)
+        let queue = WorkQueue(name: "strangers"), ran = Shared(0)
         for _ in 0..<500 {
             // No worker is there yet when the caller comes.
             Thread {
@@ -44,7 +44,7 @@ struct WorkQueueTurnTests {
     @Test
     func aTimeoutOfSyncIsNotHeldUpByAStrangersWork() {
         for _ in 0..<50 {
-            let queue = WorkQueue(label: "late"), leave = DispatchSemaphore(value: 0), timedOut = Flag()
+            let queue = WorkQueue(name: "late"), leave = DispatchSemaphore(value: 0), timedOut = Flag()
             let thread = Thread {
                 queue.async { leave.wait() }
                 do { try queue.sync(timeout: .milliseconds(1)) {} } catch {
@@ -109,7 +109,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func workThatInheritsTaskLocalValuesHasThemInTheQueuesOrder() async throws {
-        let queue = WorkQueue(label: "inherits"), seen = Shared([Int]())
+        let queue = WorkQueue(name: "inherits"), seen = Shared([Int]())
         queue.suspend()
         Request.$id.withValue(1) { _ = queue.async(inheritingTaskLocals: true) { seen.append(Request.id) } }
         Request.$id.withValue(2) { _ = queue.async(inheritingTaskLocals: false) { seen.append(Request.id) } }
@@ -123,9 +123,9 @@ struct WorkQueueTurnTests {
         queue.resume()
         try await queue.drain()
         #expect(seen.value == [4, 1, 0, 3])
-        let concurrent = ConcurrentWorkQueue(label: "inherits", width: 2), barrier = Shared([Int]())
+        let concurrent = ConcurrentWorkQueue(name: "inherits", width: 2), barrier = Shared([Int]())
         Request.$id.withValue(5) {
-            _ = concurrent.async(flags: .barrier, inheritingTaskLocals: true) { barrier.append(Request.id) }
+            _ = concurrent.async(barrier: true, inheritingTaskLocals: true) { barrier.append(Request.id) }
         }
         Request.$id.withValue(6) { _ = SwiftSync.async(inheritingTaskLocals: true) { barrier.append(Request.id) } }
         await waitUntil { barrier.value.sorted() == [5, 6] }
@@ -133,8 +133,8 @@ struct WorkQueueTurnTests {
 
     @Test
     func workThatInheritsAndIsRefusedReleasesItsClosure() async throws {
-        let recorder = EventRecorder(label: "inherits"), alive = Shared(0)
-        let queue = WorkQueue(label: "inherits", capacity: 1, whenFull: .refuse, recorder: recorder)
+        let recorder = EventRecorder(name: "inherits"), alive = Shared(0)
+        let queue = WorkQueue(name: "inherits", capacity: 1, whenFull: .refuse, recorder: recorder)
         let blocked = Blocked(queue)
         for number in 0..<2 {
             let tracked = Tracked(alive)
@@ -152,7 +152,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aCancelledCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async throws {
-        let queue = WorkQueue(label: "leaves", capacity: 1, whenFull: .refuse), ran = Flag()
+        let queue = WorkQueue(name: "leaves", capacity: 1, whenFull: .refuse), ran = Flag()
         let blocked = Blocked(queue)
         let task = Task { try await queue.run(timeout: .never) { ran.raise() } }
         await waitUntil { queue.waitingCount == 1 }
@@ -167,7 +167,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aLateCallerLeavesTheQueueAtOnceAndItsPlaceIsFree() async throws {
-        let queue = WorkQueue(label: "leaves", capacity: 1, whenFull: .refuse)
+        let queue = WorkQueue(name: "leaves", capacity: 1, whenFull: .refuse)
         let blocked = Blocked(queue)
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .milliseconds(1)) {} }
         #expect(queue.waitingCount == 0)
@@ -182,7 +182,7 @@ struct WorkQueueTurnTests {
     @Test(arguments: [true, false])
     func callersThatWaitForRoomLeaveThePoolToOthers(runs: Bool) async {
         await #expect(processExitsWith: .success) { [runs] in
-            let queue = WorkQueue(label: "full", capacity: 1, whenFull: .wait), begun = Shared(0), ran = Shared(0)
+            let queue = WorkQueue(name: "full", capacity: 1, whenFull: .wait), begun = Shared(0), ran = Shared(0)
             let blocked = Blocked(queue)
             queue.async {}
             let callers = (0..<64).map { _ in
@@ -206,7 +206,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func roomGoesToThoseThatWaitInTheOrderInWhichTheyCame() async throws {
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait), seen = Shared([Int]())
+        let queue = WorkQueue(name: "room", capacity: 1, whenFull: .wait), seen = Shared([Int]())
         let blocked = Blocked(queue)
         queue.async {}
         var tasks = [Task<Void, any Error>]()
@@ -226,7 +226,7 @@ struct WorkQueueTurnTests {
     /// The timer was quicker than the queue, or not.
     @Test
     func aTimeoutOfZeroTakesTheRoomThatIsThereAndNothingElse() async throws {
-        let queue = WorkQueue(label: "zero", capacity: 1, whenFull: .wait), ran = Shared(0)
+        let queue = WorkQueue(name: "zero", capacity: 1, whenFull: .wait), ran = Shared(0)
         for _ in 0..<200 {
             try await queue.asyncWaitingForRoom(timeout: .zero) { ran.increment() }
             try await queue.drain(timeout: .never)
@@ -254,7 +254,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aRunWithoutTimeDropsNothingOfAFullQueue() async throws {
-        let queue = WorkQueue(label: "zero", capacity: 1, whenFull: .dropOldest), ran = Flag()
+        let queue = WorkQueue(name: "zero", capacity: 1, whenFull: .dropOldest), ran = Flag()
         let blocked = Blocked(queue)
         queue.async { ran.raise() }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) {} }
@@ -298,7 +298,7 @@ struct WorkQueueTurnTests {
     /// They took each place that was left.
     @Test
     func jobsOfAnActorThatComeAgainAndAgainLeaveRoomToOthers() async throws {
-        let queue = WorkQueue(label: "jobs", capacity: 1, whenFull: .wait), isOver = Flag(), jobs = Shared(0)
+        let queue = WorkQueue(name: "jobs", capacity: 1, whenFull: .wait), isOver = Flag(), jobs = Shared(0)
         let place = PlaceOnAQueue(queue)
         let callers = (0..<8).map { _ in
             Task { while !isOver.isRaised { await place.work { jobs.increment() } } }
@@ -324,7 +324,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func callersThatAreNeverRefusedTakeNoRoom() async throws {
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .refuse), seen = Shared([Int]())
+        let queue = WorkQueue(name: "room", capacity: 1, whenFull: .refuse), seen = Shared([Int]())
         let blocked = Blocked(queue)
         let first = Task.immediate { await queue.run { seen.append(0) } }
         #expect(queue.async { seen.append(1) })
@@ -371,8 +371,8 @@ struct WorkQueueTurnTests {
 
     @Test
     func waitingForRoomIsRecordedAsAnyOtherWork() async throws {
-        let recorder = EventRecorder(label: "room")
-        let queue = WorkQueue(label: "room", capacity: 1, whenFull: .wait, recorder: recorder)
+        let recorder = EventRecorder(name: "room")
+        let queue = WorkQueue(name: "room", capacity: 1, whenFull: .wait, recorder: recorder)
         try await queue.asyncWaitingForRoom {}
         try await queue.drain()
         queue.shutdown()
@@ -382,7 +382,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func callersBeyondTheBoundAreCounted() async {
-        let queue = WorkQueue(label: "beyond", capacity: 1, whenFull: .refuse)
+        let queue = WorkQueue(name: "beyond", capacity: 1, whenFull: .refuse)
         let blocked = Blocked(queue)
         queue.async {}
         let tasks = (0..<3).map { _ in Task { await queue.run {} } }
@@ -397,7 +397,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func callersWhoseTurnItIsRunInOrderAfterAShutdownThatCancels() async {
-        let queue = WorkQueue(label: "shut"), seen = Shared([Int]())
+        let queue = WorkQueue(name: "shut"), seen = Shared([Int]())
         let blocked = Blocked(queue)
         queue.async { seen.append(-1) }
         var tasks = [Task<Void, Never>]()
@@ -412,7 +412,7 @@ struct WorkQueueTurnTests {
     @Test
     func delayedWorkRunsThoughItsQueueWasSuspendedWhenItsOwnerLetGo() async {
         let ran = Flag()
-        var queue: WorkQueue? = WorkQueue(label: "gone")
+        var queue: WorkQueue? = WorkQueue(name: "gone")
         queue!.suspend()
         queue!.async(after: .milliseconds(20)) { ran.raise() }
         queue = nil
@@ -421,7 +421,7 @@ struct WorkQueueTurnTests {
 
     @Test
     func aDrainOfASuspendedQueueEndsWithItsShutdown() async throws {
-        let queue = WorkQueue(label: "suspended"), ran = Flag()
+        let queue = WorkQueue(name: "suspended"), ran = Flag()
         queue.suspend()
         queue.async { ran.raise() }
         await #expect(throws: WorkQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(1)) }

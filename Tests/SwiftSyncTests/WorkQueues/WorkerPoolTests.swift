@@ -7,8 +7,8 @@ import Testing
 /// The pool can be set up once in a process, before its first use: each test that does has one of its own.
 @Suite struct WorkerPoolTests {
     @Test func afterItsFirstUseThePoolIsNotSetUpAnew() {
-        WorkQueue(label: "first use").sync {}
-        let used = WorkQueue(label: "use"), done = DispatchSemaphore(value: 0)
+        WorkQueue(name: "first use").sync {}
+        let used = WorkQueue(name: "use"), done = DispatchSemaphore(value: 0)
         used.async { done.signal() }
         done.wait()
         #expect(throws: WorkerPool.ConfigurationError.inUse) { try WorkerPool.configure(least: 1) }
@@ -37,7 +37,7 @@ import Testing
                 try WorkerPool.configure(least: 2, most: 1) { fatalError("of a configuration that was refused") }
                 fatalError("more workers at least than at most")
             } catch WorkerPool.ConfigurationError.invalid {}
-            let queues = (0..<3).map { WorkQueue(label: "queue \($0)") }
+            let queues = (0..<3).map { WorkQueue(name: "queue \($0)") }
             for queue in queues { queue.async { done.signal() } }
             for _ in queues { done.wait() }
             guard WorkerPool.workerCount == 1, started.load(ordering: .relaxed) == 1 else {
@@ -59,7 +59,7 @@ import Testing
                 reported.signal()
             }
             let goOn = DispatchSemaphore(value: 0), ended = DispatchSemaphore(value: 0)
-            let queues = ["one", "two", "three"].map { WorkQueue(label: $0) }
+            let queues = ["one", "two", "three"].map { WorkQueue(name: $0) }
             for queue in queues {
                 queue.async {
                     if started.load(ordering: .relaxed) == 0 {

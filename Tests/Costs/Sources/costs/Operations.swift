@@ -36,7 +36,7 @@ extension Operation {
 
     static var queues: [Operation] {
         let commands = CommandQueue(), elements = BlockingPriorityQueue<Int>()
-        let plain = WorkQueue(label: "plain"), ranked = WorkQueue(label: "ranked"), idle = WorkQueue(label: "idle")
+        let plain = WorkQueue(name: "plain"), ranked = WorkQueue(name: "ranked"), idle = WorkQueue(name: "idle")
         func goOn(_ queue: WorkQueue) -> () -> Void {
             {
                 queue.resume()

@@ -99,7 +99,7 @@ enum AllocationFaults {
         check(elements.push([1]) && elements.push([2], priority: .high))
         check(elements.pop() == [2])
         check((try? elements.pop(timeout: .seconds(20))) == [1])
-        elements.close()
-        check(elements.pop() == nil && elements.drain().isEmpty)
+        elements.shutdown()
+        check(elements.pop() == nil && elements.takeAll().isEmpty)
     }
 }

@@ -6,7 +6,7 @@ enum CrashFaults {
     private static let snapshot = Snapshot(Retired())
 
     static func run(_ place: String) {
-        let queue = WorkQueue(label: "crashing")
+        let queue = WorkQueue(name: "crashing")
         let coordinator = ReadWriteCoordinator()
         switch place {
         case "async": queue.async { trap(#line) }

@@ -35,7 +35,7 @@ struct DrainServiceTests {
     }
 
     @Test func worksThatWereAcceptedRunAndLaterOnesAreRefused() async {
-        let queue = WorkQueue(label: "jobs"), ran = Mutex(0)
+        let queue = WorkQueue(name: "jobs"), ran = Mutex(0)
         let error = await shutDown(
             DrainService(timeout: .seconds(30)).draining(queue),
             server: { for _ in 0..<100 { queue.async { ran.withLock { $0 += 1 } } } })
@@ -45,7 +45,7 @@ struct DrainServiceTests {
     }
 
     @Test func whatFeedsAnotherQueueIsDrainedBeforeIt() async {
-        let first = WorkQueue(label: "first"), second = ConcurrentWorkQueue(label: "second", width: 2)
+        let first = WorkQueue(name: "first"), second = ConcurrentWorkQueue(name: "second", width: 2)
         let third = FIFOQueue(), ran = Mutex(0)
         let error = await shutDown(
             DrainService(timeout: .seconds(30)).draining(first).draining(second).draining(third),
@@ -72,7 +72,7 @@ struct DrainServiceTests {
     }
 
     @Test func lateWorksAreNamedAndThoseThatHaveNotBegunAreDropped() async throws {
-        let late = WorkQueue(label: "late"), inTime = WorkQueue(label: "in time"), begun = DispatchSemaphore(value: 0)
+        let late = WorkQueue(name: "late"), inTime = WorkQueue(name: "in time"), begun = DispatchSemaphore(value: 0)
         let end = DispatchSemaphore(value: 0), dropped = Mutex(true)
         late.async {
             begun.signal()
@@ -131,7 +131,7 @@ struct DrainServiceTests {
             TimeLimit.seconds(Int64.max), .after(Duration(attoseconds: .max)), .seconds(400 * 365 * 86400), .never,
         ])
     func aTimeoutOfAgesIsLong(timeout: TimeLimit) async throws {
-        let queue = WorkQueue(label: "jobs"), pool = ResourcePool<Int>(maximum: 1, name: "connections", make: { 1 })
+        let queue = WorkQueue(name: "jobs"), pool = ResourcePool<Int>(maximum: 1, name: "connections", make: { 1 })
         let instants = Mutex<[ContinuousClock.Instant]>([])
         let error = await shutDown(
             DrainService(timeout: timeout).draining(queue).draining(pool).draining(name: "a") { instant in
@@ -148,7 +148,7 @@ struct DrainServiceTests {
             TimeLimit.seconds(Int64.min), .after(Duration(attoseconds: .min)), .seconds(-1), .until(.now - .seconds(1)),
         ])
     func aNegativeTimeoutGivesUpAtOnce(timeout: TimeLimit) async throws {
-        let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0), ran = Mutex(false)
+        let queue = WorkQueue(name: "jobs"), end = DispatchSemaphore(value: 0), ran = Mutex(false)
         let begun = AsyncStream.makeStream(of: Void.self)
         queue.async {
             begun.continuation.finish()
@@ -164,7 +164,7 @@ struct DrainServiceTests {
     }
 
     @Test func aCancelledServiceGivesEverythingUp() async throws {
-        let queue = WorkQueue(label: "jobs"), end = DispatchSemaphore(value: 0)
+        let queue = WorkQueue(name: "jobs"), end = DispatchSemaphore(value: 0)
         let begun = AsyncStream.makeStream(of: Void.self)
         let ran = Mutex(false)
         queue.async {
@@ -184,7 +184,7 @@ struct DrainServiceTests {
 
     /// The shutdown has begun, and the task is cancelled while a queue is drained.
     @Test func aServiceThatIsCancelledWhileItDrainsGivesTheRestUp() async throws {
-        let first = WorkQueue(label: "first"), second = WorkQueue(label: "second"), end = DispatchSemaphore(value: 0)
+        let first = WorkQueue(name: "first"), second = WorkQueue(name: "second"), end = DispatchSemaphore(value: 0)
         let begun = AsyncStream.makeStream(of: Void.self), ran = Mutex(0)
         second.suspend()
         second.async { ran.withLock { $0 += 1 } }

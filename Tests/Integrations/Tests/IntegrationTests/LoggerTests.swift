@@ -26,7 +26,7 @@ struct LoggerTests {
     }
 
     @Test func reportsAreLogged() throws {
-        let kept = Kept(), queue = WorkQueue(label: "jobs of the logger")
+        let kept = Kept(), queue = WorkQueue(name: "jobs of the logger")
         SyncDiagnostics.setLogger(Logger(label: "sync") { _ in kept }, level: .error)
         defer { SyncDiagnostics.setLogger(nil) }
         queue.shutdown()

@@ -11,14 +11,14 @@ import Synchronization
 /// The library's workers serve nothing else in this program, so they take the smallest share of a busy processor.
 final class Background: Sendable {
     let slow: ConcurrentWorkQueue
-    let maintenance = WorkQueue(label: "maintenance", priority: .low)
+    let maintenance = WorkQueue(name: "maintenance", priority: .low)
     let slowLimit: Int
     private let periodic = Mutex<[DelayedWork]>([])
     private let wakeSleepers = DispatchSemaphore(value: 0)
 
     init(slowLimit: Int) {
         self.slowLimit = slowLimit
-        slow = ConcurrentWorkQueue(label: "slow commands", width: 2, capacity: slowLimit, whenFull: .refuse)
+        slow = ConcurrentWorkQueue(name: "slow commands", width: 2, capacity: slowLimit, whenFull: .refuse)
     }
 
     /// Runs a slow command when it is its turn. False: too many wait, and it will not run.

@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// What ``SyncInspector/snapshot(limit:)`` saw.
-public struct SyncSnapshot: Sendable {
+/// What ``SyncInspector/report(limit:)`` saw.
+public struct InspectionReport: Sendable {
     /// A thread. What is not known of it is 0 or empty.
     public struct Thread: Sendable, Hashable, CustomStringConvertible {
         /// As `gettid()` gives it, and tools show it.
@@ -99,7 +99,7 @@ public struct SyncSnapshot: Sendable {
         public let taskAddress: UInt?
         /// The name of the task that waits (`Task(name:)`), or the tag of a task of a `TaskQueue`, cut to 63 bytes. Nil
         /// where it has none, where the task is not known, for a task that runs on the thread, and where there was no
-        /// time to look for it (``SyncSnapshot/isIncomplete``).
+        /// time to look for it (``InspectionReport/isIncomplete``).
         public let taskName: String?
     }
 
@@ -206,7 +206,7 @@ public struct SyncSnapshot: Sendable {
 
 // MARK: - Taking it
 
-extension SyncSnapshot {
+extension InspectionReport {
     init(limit: Int) {
         let none = unsafe csk_inspection_t()
         let objects = UnsafeMutableBufferPointer<csk_inspected_object_t>.allocate(capacity: limit)
@@ -256,26 +256,26 @@ extension SyncSnapshot {
     }
 }
 
-extension SyncSnapshot.Thread {
+extension InspectionReport.Thread {
     init(_ thread: csk_inspected_thread_t) {
         self.init(id: thread.id, name: fieldText(thread.name) ?? "")
     }
 }
 
-extension SyncSnapshot.Waiter {
+extension InspectionReport.Waiter {
     fileprivate init(_ waiter: csk_inspected_waiter_t, now: Int64) {
         let isThread = unsafe waiter.kind == UInt32(CSK_WAITER_THREAD)
         unsafe self.init(
-            thread: isThread ? SyncSnapshot.Thread(waiter.thread) : nil,
-            purpose: SyncSnapshot.Purpose(waiter.waits_for, permits: Int(waiter.permits)),
+            thread: isThread ? InspectionReport.Thread(waiter.thread) : nil,
+            purpose: InspectionReport.Purpose(waiter.waits_for, permits: Int(waiter.permits)),
             priority: CommandPriority(rawValue: Int32(truncatingIfNeeded: waiter.rank >> 2)),
-            waitedFor: SyncSnapshot.age(waiter.since_ns, now),
+            waitedFor: InspectionReport.age(waiter.since_ns, now),
             waitNumber: waiter.wait == 0 ? nil : waiter.wait,
             taskAddress: waiter.task == 0 ? nil : UInt(waiter.task), taskName: fieldText(waiter.task_name))
     }
 }
 
-extension SyncSnapshot.Purpose {
+extension InspectionReport.Purpose {
     init(_ purpose: UInt32, permits: Int) {
         switch purpose {
         case UInt32(CSK_WAITS_TO_ENTER): self = .entry
@@ -295,9 +295,9 @@ extension SyncSnapshot.Purpose {
     }
 }
 
-extension SyncSnapshot.Holder {
+extension InspectionReport.Holder {
     fileprivate init(_ holder: csk_inspected_holder_t) {
-        let thread = unsafe SyncSnapshot.Thread(holder.thread)
+        let thread = unsafe InspectionReport.Thread(holder.thread)
         switch unsafe holder.kind {
         case UInt32(CSK_HELD_BY_NOBODY): self = .nobody
         case UInt32(CSK_HELD_BY_THREAD): self = .thread(thread)
@@ -312,31 +312,31 @@ extension SyncSnapshot.Holder {
     }
 }
 
-extension SyncSnapshot.Object {
-    fileprivate init(_ object: csk_inspected_object_t, _ waiters: [SyncSnapshot.Waiter], now: Int64) {
+extension InspectionReport.Object {
+    fileprivate init(_ object: csk_inspected_object_t, _ waiters: [InspectionReport.Waiter], now: Int64) {
         func has(_ flag: Int) -> Bool { unsafe object.flags & UInt32(flag) != 0 }
         unsafe self.init(
             kind: SyncObjectKind(object.kind), name: fieldText(object.name),
-            address: UInt(bitPattern: object.address), holder: SyncSnapshot.Holder(object.holder),
+            address: UInt(bitPattern: object.address), holder: InspectionReport.Holder(object.holder),
             holderTaskName: fieldText(object.holder.task_name), waiters: waiters,
             waitingCount: Int(object.waiting), count: Int(object.count),
             countIsAtLeast: has(Int(CSK_INSPECT_AT_LEAST)), runningCount: Int(object.running),
-            width: Int(object.width), runningFor: SyncSnapshot.age(object.running_ns, now),
+            width: Int(object.width), runningFor: InspectionReport.age(object.running_ns, now),
             isBusy: has(Int(CSK_INSPECT_BUSY)), isSuspended: has(Int(CSK_INSPECT_SUSPENDED)),
             waitsForWorker: has(Int(CSK_INSPECT_POSTED)), isServed: has(Int(CSK_INSPECT_RUNS)))
     }
 }
 
-extension SyncSnapshot.Pool {
+extension InspectionReport.Pool {
     fileprivate init(_ pool: csk_inspected_pool_t, now: Int64) {
         self.init(
             isBusy: pool.busy != 0, workerCount: Int(pool.workers), idleCount: Int(pool.idle),
             waitingCount: Int(pool.waiting), most: Int(pool.most), queuedCount: Int(pool.queued),
-            stalledFor: SyncSnapshot.span(pool.stalled_ns, now))
+            stalledFor: InspectionReport.span(pool.stalled_ns, now))
     }
 }
 
-extension SyncSnapshot.Timers {
+extension InspectionReport.Timers {
     fileprivate init(_ timers: csk_inspected_timers_t, now: Int64) {
         self.init(
             count: Int(timers.count),
