@@ -18,7 +18,7 @@ enum Deadline {
         return nanoseconds <= 0 ? passed : csk_deadline_after(nanoseconds)
     }
 
-    /// The same for a wait that may have no timeout. It is ``never`` for nil.
+    /// The deadline of a wait that may have no timeout. It is ``never`` for nil.
     static func after(timeout: Duration?) -> Int64 {
         timeout.map(after) ?? never
     }
@@ -30,7 +30,7 @@ enum Deadline {
     /// the instant's clock.
     static func at(_ instant: ContinuousClock.Instant) -> Int64 { at(continuous: RuntimeFacts.time(of: instant)) }
 
-    /// The same for what that clock shows at an instant.
+    /// The deadline at the instant at which the continuous clock shows `time`.
     static func at(continuous time: Duration) -> Int64 {
         let now = RuntimeFacts.time(of: ContinuousClock.now)
         return time <= now ? passed : after(time - now)
@@ -40,7 +40,7 @@ enum Deadline {
     /// ahead, and ``never`` for one that 64 bits of nanoseconds don't hold.
     static func at(_ instant: SuspendingClock.Instant) -> Int64 { at(suspending: RuntimeFacts.time(of: instant)) }
 
-    /// The same for what that clock shows at an instant.
+    /// The deadline at the instant at which the suspending clock shows `time`.
     static func at(suspending time: Duration) -> Int64 {
         guard let deadline = nanoseconds(in: time) else { return never }
         return deadline <= csk_now() ? passed : deadline

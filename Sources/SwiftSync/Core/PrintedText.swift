@@ -16,7 +16,7 @@ func printedBytes(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> (
     return (status, printed)
 }
 
-/// The same as text; or else what the status means, as a line.
+/// What a function of the kernel prints, as text; or else what the status means, as a line.
 func printedText(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> String {
     let (status, bytes) = unsafe printedBytes(print)
     return status == 0 ? String(decoding: bytes, as: UTF8.self) : "\(statusText(status))\n"

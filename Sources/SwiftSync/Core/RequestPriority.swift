@@ -37,7 +37,7 @@ enum RequestPriority {
         rank(ofTask(naming: priority), isNamed: priority != nil)
     }
 
-    /// The same of a thread.
+    /// The rank of a thread that waits in an order with a bypass limit.
     static func rankOfThread(naming priority: CommandPriority?) -> Int64 {
         rank(ofThread(naming: priority), isNamed: priority != nil)
     }
@@ -51,7 +51,7 @@ enum RequestPriority {
         return try $innermost.withValue(priority, operation: body)
     }
 
-    /// Does the same for a part of a task, where its caller runs.
+    /// Runs `body`, a part of a task, at that priority, where its caller runs.
     static func within<R: ~Copyable, Failure: Error>(
         _ priority: CommandPriority, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
     ) async throws(Failure) -> R {

@@ -54,7 +54,7 @@ public struct TimeLimit: Sendable {
         TimeLimit(.continuousTime(RuntimeFacts.time(of: instant)))
     }
 
-    /// The same for an instant of the clock that the kernel uses, which is exact.
+    /// The instant of the kernel's own clock, exactly.
     @_disfavoredOverload
     public static func until(_ instant: SuspendingClock.Instant) -> TimeLimit {
         TimeLimit(.suspendingTime(RuntimeFacts.time(of: instant)))
@@ -64,7 +64,8 @@ public struct TimeLimit: Sendable {
     @inlinable
     public static func seconds(_ seconds: some BinaryInteger) -> TimeLimit { .after(.seconds(seconds)) }
 
-    /// The same for fractions. `.infinity` never ends. NaN tries once.
+    /// So many seconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN tries
+    /// once.
     @inlinable
     public static func seconds(_ seconds: Double) -> TimeLimit { TimeLimit(.seconds(seconds)) }
 
@@ -74,7 +75,8 @@ public struct TimeLimit: Sendable {
         .after(.milliseconds(milliseconds))
     }
 
-    /// The same for fractions. `.infinity` never ends. NaN tries once.
+    /// So many milliseconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN
+    /// tries once.
     @inlinable
     public static func milliseconds(_ milliseconds: Double) -> TimeLimit { .seconds(milliseconds / 1e3) }
 
@@ -84,7 +86,8 @@ public struct TimeLimit: Sendable {
         .after(.microseconds(microseconds))
     }
 
-    /// The same for fractions. `.infinity` never ends. NaN tries once.
+    /// So many microseconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN
+    /// tries once.
     @inlinable
     public static func microseconds(_ microseconds: Double) -> TimeLimit { .seconds(microseconds / 1e6) }
 

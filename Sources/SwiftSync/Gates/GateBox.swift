@@ -54,7 +54,7 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         unsafe csk_gate_lock_slow(gate, rank, deadline)
     }
 
-    /// The same within a limit that counts from now.
+    /// Waits at `rank` within a limit that counts from now, after the inline entry has failed.
     @usableFromInline
     final func enterSlowly(rank: Int64, within limit: TimeLimit) -> Int32 {
         enterSlowly(rank: rank, deadline: limit.deadline())

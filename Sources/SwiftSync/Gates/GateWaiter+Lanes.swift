@@ -11,7 +11,8 @@ extension GateWaiter {
         }
     }
 
-    /// Does the same, but a refusal resolves the waiter too. So the caller needs no reference to the owner afterwards.
+    /// Queues the waiter in a lane; a refusal resolves it too. So the caller needs no reference to the owner
+    /// afterwards.
     func lockOrResolve(
         _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64, deadline: Int64, key: UInt,
         isQueue: Bool, owner: consuming any GateWaiterOwner

@@ -28,7 +28,7 @@ public struct CriticalSection: @unchecked Sendable {
         box = unsafe .make((), .fast, 0, .named(name, fileID, line))
     }
 
-    /// The same without a place, for a reference to the initializer.
+    /// Makes a section that knows no place, for a reference to the initializer.
     @_disfavoredOverload
     @inlinable
     public init() {
@@ -63,8 +63,8 @@ public struct CriticalSection: @unchecked Sendable {
         try execute(timeout: .after(timeout), closure)
     }
 
-    /// The same with a timeout in seconds. `.infinity` waits for ever. NaN gives false without running the closure, and
-    /// is reported to ``SyncDiagnostics``.
+    /// Runs `closure` inside the section if it can enter within a time in seconds, and returns whether it ran.
+    /// `.infinity` waits for ever. NaN gives false without running the closure, and is reported to ``SyncDiagnostics``.
     @inlinable
     public func execute(timeout seconds: Double, _ closure: () throws -> Void) rethrows -> Bool {
         guard !seconds.isNaN else { return refuseNaN() }
@@ -77,7 +77,8 @@ public struct CriticalSection: @unchecked Sendable {
         try execute(timeout: seconds, closure)
     }
 
-    /// The same with a ``TimeLimit``, which may be an instant: `execute(timeout: .until(.now + .seconds(1)))`.
+    /// Runs `closure` inside the section if it can enter within a ``TimeLimit``, and returns whether it ran. The limit
+    /// may be an instant: `execute(timeout: .until(.now + .seconds(1)))`.
     @_disfavoredOverload
     @inlinable
     @inline(__always)

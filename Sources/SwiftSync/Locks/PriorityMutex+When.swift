@@ -33,7 +33,8 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same, waiting at `priority`. It can't report that it did not enter, so it ignores `withDeadline` too.
+    /// Waits at `priority` until `predicate` is true, and runs `body` then. It can't report that it did not enter, so
+    /// it ignores `withDeadline` too.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
@@ -45,8 +46,8 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same, waiting at `priority` for at most `timeout`. It returns nil if that was not enough. A nil
-    /// `priority` is the normal one, or that of `withPriority`.
+    /// Waits at `priority` for at most `timeout` until `predicate` is true, and runs `body` then. It returns nil if
+    /// that was not enough. A nil `priority` is the normal one, or that of `withPriority`.
     ///
     /// A timeout of zero or less tries once. The deadline of `withDeadline` bounds the wait too. A timeout is never
     /// early. It may be late where others hold the mutex, since the predicate is asked once more then.
@@ -62,9 +63,10 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same for a body that returns nothing. It returns true if `body` was run, else false, and the compiler
-    /// warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form and drops what a body
-    /// of one expression returns. For a Bool that the body returns, compare: `… { $0.isOpen } == true`.
+    /// Waits for at most `timeout` until `predicate` is true, and runs a body that returns nothing. It returns true if
+    /// `body` was run, else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the
+    /// compiler chooses this form and drops what a body of one expression returns. For a Bool that the body returns,
+    /// compare: `… { $0.isOpen } == true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,

@@ -60,7 +60,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same, waiting at `priority`. Waiters are served by priority, and within one priority by arrival.
+    /// Waits at `priority`, and runs `body` with the value while no other thread has it. Waiters are served by
+    /// priority, and within one priority by arrival.
     ///
     /// It can't report that it did not enter, so it waits for as long as it takes, and ignores `withDeadline`.
     @inlinable
@@ -104,9 +105,10 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same for a body that returns nothing. It returns true if `body` was run, else false, and the compiler
-    /// warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form and drops what a body
-    /// of one expression returns. For a Bool that the body returns, compare: `… { $0.isOpen } == true`.
+    /// Waits for at most `timeout`, and runs a body that returns nothing. It returns true if `body` was run, else
+    /// false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form
+    /// and drops what a body of one expression returns. For a Bool that the body returns, compare:
+    /// `… { $0.isOpen } == true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
         priority: CommandPriority? = nil,

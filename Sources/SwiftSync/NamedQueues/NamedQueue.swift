@@ -98,7 +98,7 @@ extension NamedQueue {
         unsafe found._withUnsafeGuaranteedRef { $0.queue.asyncAfter(deadline: deadline, body) }
     }
 
-    /// Does the same for a work item.
+    /// Performs a work item at `deadline`, never early. It does not run if the queue is shut down before.
     @discardableResult
     public func asyncAfter(deadline: DispatchTime, execute item: DispatchWorkItem) -> DelayedWork {
         nonisolated(unsafe) let item = item
@@ -115,7 +115,7 @@ extension NamedQueue {
         unsafe try found.takeUnretainedValue().sync(flags, body)
     }
 
-    /// Does the same for a work item.
+    /// Waits for its turn, and performs a work item on the calling thread.
     public func sync(execute item: DispatchWorkItem) {
         sync { item.perform() }
     }

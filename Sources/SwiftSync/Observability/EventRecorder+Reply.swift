@@ -15,8 +15,7 @@ extension EventRecorder {
         reply { print($0) }
     }
 
-    /// The same, with another destination for the lines than the standard output. `output` runs on the calling thread,
-    /// without a lock held.
+    /// Hands each event as a line to `output`. That runs on the calling thread, without a lock held.
     public func reply(to output: (String) -> Void) {
         reply(by: WallClock(), to: output)
     }

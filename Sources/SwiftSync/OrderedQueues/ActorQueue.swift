@@ -65,7 +65,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
             .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    /// The same without a name or a place, for a reference to the initializer.
+    /// Makes a queue that knows neither a name nor a place, for a reference to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
@@ -171,8 +171,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         return await Self.run(in: storage, on: actor, piece, work)
     }
 
-    /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before `work` begins, it
-    /// gives its turn up, and `work` does not run.
+    /// Runs work that may throw in its turn on the actor, waits for it, and rethrows its error. If the task is
+    /// cancelled before `work` begins, it gives its turn up, and `work` does not run.
     ///
     /// A task whose turn has come while the actor runs something else returns only once the actor is free. A call
     /// before an actor was adopted stops the program with a message.
@@ -185,9 +185,9 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         try await runInTurn(.never, work)
     }
 
-    /// Does the same with a limit of time: the task gives its turn up if `work` has not begun after `timeout`. Work
-    /// that has begun is not interrupted. With a timeout of zero or less, `work` runs only if nothing stands before it
-    /// in the queue.
+    /// Runs work in its turn on the actor, and waits for it, with a limit of time: the task gives its turn up if `work`
+    /// has not begun after `timeout`. Work that has begun is not interrupted. With a timeout of zero or less, `work`
+    /// runs only if nothing stands before it in the queue.
     ///
     /// A task whose turn has come while the actor runs something else returns only once the actor is free, with the
     /// error if that is too late.

@@ -52,7 +52,7 @@ public final class FIFOQueue: Sendable {
             .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    /// The same without a name or a place, for a reference to the initializer.
+    /// Makes a queue that knows neither a name nor a place, for a reference to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
@@ -161,8 +161,8 @@ public final class FIFOQueue: Sendable {
         return unsafe result!
     }
 
-    /// Does the same for work that may throw, and rethrows its error. If the task is cancelled before its turn, it
-    /// gives the turn up.
+    /// Runs work that may throw in its turn, waits for it, and rethrows its error. If the task is cancelled before its
+    /// turn, it gives the turn up.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
@@ -171,8 +171,8 @@ public final class FIFOQueue: Sendable {
         try await runInTurn(.never, work)
     }
 
-    /// Does the same with a limit of time: the task gives its turn up if the turn has not come after `timeout`. Work
-    /// that has begun is not interrupted.
+    /// Runs work in its turn, and waits for it, with a limit of time: the task gives its turn up if the turn has not
+    /// come after `timeout`. Work that has begun is not interrupted.
     ///
     /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
     public func enqueueAndWait<T>(timeout: TimeLimit, _ work: () async throws -> T) async throws -> T {
@@ -188,22 +188,22 @@ public final class FIFOQueue: Sendable {
         return unsafe result!
     }
 
-    /// Does the same as the form without an actor, for work that runs on `actor`.
+    /// Runs work in its turn on `actor`, and waits for it, as the form without an actor does.
     public func enqueueAndWait<ActorType: Actor, T: Sendable>(
         on actor: ActorType, _ work: @Sendable (isolated ActorType) async -> T
     ) async -> T {
         await enqueueAndWait { await work(actor) }
     }
 
-    /// Does the same for work that runs on `actor` and may throw.
+    /// Runs work that may throw in its turn on `actor`, waits for it, and rethrows its error.
     public func enqueueAndWait<ActorType: Actor, T: Sendable>(
         on actor: ActorType, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
         try await enqueueAndWait { try await work(actor) }
     }
 
-    /// Does the same for work that runs on `actor`, with a limit of time: the task gives its turn up if the turn has
-    /// not come after `timeout`.
+    /// Runs work in its turn on `actor`, and waits for it, with a limit of time: the task gives its turn up if the turn
+    /// has not come after `timeout`.
     public func enqueueAndWait<ActorType: Actor, T: Sendable>(
         on actor: ActorType, timeout: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {

@@ -53,7 +53,7 @@ extension ActorQueue where ActorType == MainActor {
         await enqueueAndWait { _ in await work() }
     }
 
-    /// Does the same for work that may throw, and rethrows its error.
+    /// Runs work that may throw in its turn on the main actor, waits for it, and rethrows its error.
     ///
     /// - Throws: ``OrderedQueueError/full``, ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled`` if the
     ///   task is cancelled before its turn, which it then gives up, and what `work` throws.
@@ -61,9 +61,9 @@ extension ActorQueue where ActorType == MainActor {
         try await enqueueAndWait { _ in try await work() }
     }
 
-    /// Does the same with a limit of time: if `work` has not begun after `timeout`, the task gives its turn up and the
-    /// call throws ``OrderedQueueError/timedOut``. A task whose turn has come while the main actor runs something else
-    /// gets the error once the main actor is free.
+    /// Runs work in its turn on the main actor, and waits for it, with a limit of time: if `work` has not begun after
+    /// `timeout`, the task gives its turn up and the call throws ``OrderedQueueError/timedOut``. A task whose turn has
+    /// come while the main actor runs something else gets the error once the main actor is free.
     public func enqueueAndWait<T: Sendable>(
         timeout: TimeLimit, _ work: @MainActor () async throws -> T
     ) async throws -> T {

@@ -40,7 +40,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         self.init(name: queueLabel)
     }
 
-    /// The same without a place, for a reference to the initializer.
+    /// Makes a coordinator that knows no place, for a reference to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(at: .unknown)
@@ -75,8 +75,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but it throws when it can't read. It throws ``ReadWriteError/timedOut`` when entering takes longer
-    /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a write of the same thread.
+    /// Runs `body` together with other reads, or throws when it can't read within `timeout`. It throws
+    /// ``ReadWriteError/timedOut`` when entering takes longer than `timeout`, and ``ReadWriteError/wouldDeadlock``
+    /// inside a write of the same thread.
     ///
     /// `.never` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
@@ -103,7 +104,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         accepted(EnqueuedWrite.enqueue(box, body))
     }
 
-    /// The same for a write that is to see the task-local values of the caller.
+    /// Enqueues a write, which sees the task-local values of the caller if `inheritingTaskLocals` is true.
     ///
     /// With true the write runs as a task of its own, which costs several allocations.
     @discardableResult
@@ -134,8 +135,8 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         return try body()
     }
 
-    /// The same, but it throws when it can't write. It throws ``ReadWriteError/timedOut`` when entering takes longer
-    /// than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
+    /// Runs `body` alone, or throws when it can't write within `timeout`. It throws ``ReadWriteError/timedOut`` when
+    /// entering takes longer than `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread.
     ///
     /// `.never` means no limit but that of `withDeadline`. A timeout of zero or less tries once. It never times
     /// out early.
@@ -158,9 +159,10 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
     }
 
-    /// The same, but it throws when it can't wait. It throws ``ReadWriteError/timedOut`` when waiting takes longer than
-    /// `timeout`, and ``ReadWriteError/wouldDeadlock`` inside a section of the same thread. `.never` means no
-    /// limit but that of `withDeadline`. It never times out early.
+    /// Waits for what was submitted before, or throws when that takes longer than `timeout`. It throws
+    /// ``ReadWriteError/timedOut`` when waiting takes longer than `timeout`, and ``ReadWriteError/wouldDeadlock``
+    /// inside a section of the same thread. `.never` means no limit but that of `withDeadline`. It never times out
+    /// early.
     public func drain(timeout: TimeLimit) throws(ReadWriteError) {
         let status = unsafe box.withLock { unsafe timeout.write($0) }
         if status != 0 { throw ReadWriteError(status: status) }

@@ -93,9 +93,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(box.value.pointee)
     }
 
-    /// Does the same for a body that returns nothing. It returns true if `body` was run, else false, and the compiler
-    /// warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form and drops what a body
-    /// of one expression returns.
+    /// Waits for at most `timeout`, and runs a body that reads and returns nothing. It returns true if `body` was run,
+    /// else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this
+    /// form and drops what a body of one expression returns.
     @inlinable
     public borrowing func withReadLock<Failure: Error>(
         timeout: TimeLimit,
@@ -149,9 +149,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Does the same for a body that returns nothing. It returns true if `body` was run, else false, and the compiler
-    /// warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form and drops what a body
-    /// of one expression returns.
+    /// Waits for at most `timeout`, and runs a body that writes and returns nothing. It returns true if `body` was run,
+    /// else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this
+    /// form and drops what a body of one expression returns.
     @inlinable
     public borrowing func withWriteLock<Failure: Error>(
         timeout: TimeLimit,

@@ -110,7 +110,8 @@ extension Snapshot where Value: Copyable {
         return try publish(body)
     }
 
-    /// The same, but it waits for other updates for at most `timeout`. A timeout of zero or less tries once.
+    /// Publishes a changed copy of the value, and waits for other updates for at most `timeout`. A timeout of zero or
+    /// less tries once.
     ///
     /// It throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an
     /// update of the same snapshot. In both cases `body` is not run.

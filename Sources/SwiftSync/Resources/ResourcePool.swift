@@ -177,7 +177,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         }
     }
 
-    /// Does the same, with a lease, by which the body can say that the resource is broken.
+    /// Runs `body` with a resource and its lease, by which the body can say that the resource is broken.
     @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,

@@ -120,7 +120,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         return unsafe box.withSemaphore { unsafe csk_sem_take_fast($0, permits) }
     }
 
-    /// Does the same for a task.
+    /// Takes permits as ``tryFast(_:)`` does, unless the calling task is cancelled.
     @inlinable
     func tryFastUnlessCancelled(_ permits: Int) throws(PrioritySemaphoreError) -> Bool {
         if Task.isCancelledByOthers { throw .cancelled }

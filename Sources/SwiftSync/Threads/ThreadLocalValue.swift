@@ -50,7 +50,7 @@ public struct ThreadLocalValue<T>: Sendable {
         self.init(namespace: nil, key: key, fullKey: key, instantiator)
     }
 
-    /// The same for a key inside a namespace, so that different parts of a program may use the same key.
+    /// Names a slot by a key inside a namespace, so that different parts of a program may use the same key.
     public init(namespace: String, key: String, instantiator: Instantiator? = nil) {
         self.init(namespace: namespace, key: key, fullKey: "\(namespace).\(key)", instantiator)
     }
@@ -210,20 +210,19 @@ extension ThreadLocalValue where T: Sendable {
 // a requirement instead, it would warn in mode 5 too, for types that declare themselves not Sendable, like Foundation's
 // NSString.
 extension ThreadLocalValue {
-    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because what it returns could be
-    /// sent elsewhere.
+    /// Returns this thread's value, which the instantiator makes where there is none. Language mode 6 gives a warning,
+    /// because what it returns could be sent elsewhere.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
     @inlinable
     public func value() -> T? { find() }
 
-    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because what it returns could be
+    /// Returns this thread's value if there is one. Language mode 6 gives a warning, because what it returns could be
     /// sent elsewhere.
     @available(swift, deprecated: 6, message: "the value is not Sendable, and may be sent elsewhere; use withValue { }")
     @inlinable
     public func cachedValue() -> T? { look() }
 
-    /// The same as for values that are `Sendable`. Language mode 6 gives a warning, because the value may be used
-    /// elsewhere, too.
+    /// Sets this thread's value. Language mode 6 gives a warning, because the value may be used elsewhere, too.
     @available(
         swift, deprecated: 6, message: "the value is not Sendable, and may be used elsewhere, too; use withValue { }"
     )

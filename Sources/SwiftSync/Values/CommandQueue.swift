@@ -33,7 +33,7 @@ public final class CommandQueue: @unchecked Sendable {
         unsafe self.init(at: .named(name, fileID, line))
     }
 
-    /// The same without a place, for a reference to the initializer.
+    /// Makes an empty queue that knows no place, for a reference to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(at: .unknown)

@@ -37,7 +37,8 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
     }
 
-    /// The same without a place, for a reference to the initializer: `values.map(QueueSafeValue.init(value:))`.
+    /// Protects `value` and knows no place, for a reference to the initializer:
+    /// `values.map(QueueSafeValue.init(value:))`.
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
@@ -76,7 +77,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         AsyncSchedule(box: box, queue: queue, limit: timeout)
     }
 
-    /// The same, on the global queue of a quality of service.
+    /// Commands that are performed on the global queue of a quality of service.
     @inlinable
     public func async(performIn qos: DispatchQoS.QoSClass, timeout: TimeLimit = .never) -> AsyncSchedule<Value> {
         AsyncSchedule(box: box, queue: .global(qos: qos), limit: timeout)
@@ -91,7 +92,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         SuspendingCommands(box: box, rank: nil, limit: .never)
     }
 
-    /// The same commands, which wait for at most `timeout`, and then give `.failure(.timedOut)`.
+    /// Commands for tasks that wait for at most `timeout`, and then give `.failure(.timedOut)`.
     @inlinable
     public func suspending(timeout: TimeLimit) -> SuspendingCommands<Value> {
         SuspendingCommands(box: box, rank: nil, limit: timeout)
@@ -135,7 +136,7 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         box = unsafe .make(value, .fast, nil, .named(name, fileID, line))
     }
 
-    /// The same without a place, for a reference to the initializer.
+    /// Protects `value` and knows no place, for a reference to the initializer.
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
@@ -194,7 +195,7 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
         self.queue = queue
     }
 
-    /// The same without a place, for a reference to the initializer.
+    /// Protects `value` and knows no place, for a reference to the initializer.
     @_disfavoredOverload
     @inlinable
     public init(value: Value, queue: DispatchQueue) where Value: Sendable {

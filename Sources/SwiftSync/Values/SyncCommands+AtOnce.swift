@@ -104,13 +104,13 @@ extension SyncCommands.AtOnce where Value: Sendable {
         _ = commands.get()
     }
 
-    /// Does the same without returning the new value.
+    /// Replaces the value, and returns nothing.
     @inlinable
     public func set(newValue: Value, _: Call = Call(), _: Call = Call()) {
         commands.set(newValue: newValue)
     }
 
-    /// Does the same without returning the value that the closure leaves.
+    /// Runs `accessClosure` on the value, and returns nothing.
     @inlinable
     public func set(completion accessClosure: (inout Value) -> Void, _: Call = Call(), _: Call = Call()) {
         commands.set(completion: accessClosure)
@@ -118,13 +118,13 @@ extension SyncCommands.AtOnce where Value: Sendable {
 }
 
 extension SyncCommands where Value: Sendable {
-    /// Does the same without returning the new value.
+    /// Replaces the value, and returns nothing.
     @inlinable @_disfavoredOverload
     public func set(newValue: Value, _: AtOnce.Call = AtOnce.Call()) {
         _ = set(newValue: newValue) as Result
     }
 
-    /// Does the same without returning the value that the closure leaves.
+    /// Runs `accessClosure` on the value, and returns nothing.
     @inlinable @_disfavoredOverload
     public func set(completion accessClosure: (inout Value) -> Void, _: AtOnce.Call = AtOnce.Call()) {
         _ = set(completion: accessClosure) as Result

@@ -86,7 +86,7 @@ extension SyncCommands where Value: Sendable {
         commandClosure(.success(box.value.pointee))
     }
 
-    /// The same for an optional closure. A nil closure does nothing.
+    /// Runs an optional closure with the value. A nil closure does nothing.
     @inlinable @_disfavoredOverload
     public func get(completion commandClosure: ((Result<Value, QueueSafeValueError>) -> Void)?) {
         if let commandClosure { get(completion: commandClosure) }
@@ -106,7 +106,7 @@ extension SyncCommands where Value: Sendable {
         waitForCompletion { done in commandClosure(.success(box.value.pointee), done) }
     }
 
-    /// The same for an optional closure. A nil closure completes at once.
+    /// Runs an optional closure with the value, and waits until it calls `done`. A nil closure completes at once.
     public func get(
         manualCompletion commandClosure: (
             (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
@@ -136,7 +136,7 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// The same for an optional closure. A nil closure succeeds with the value unchanged.
+    /// Runs an optional closure on the value. A nil closure succeeds with the value unchanged.
     @inlinable @discardableResult @_disfavoredOverload
     public func set(completion accessClosure: ((inout Value) -> Void)?) -> Result<Value, QueueSafeValueError> {
         if let accessClosure { set(completion: accessClosure) } else { get() }
@@ -155,7 +155,7 @@ extension SyncCommands where Value: Sendable {
         return .success(box.value.pointee)
     }
 
-    /// The same for an optional closure. A nil closure completes at once.
+    /// Runs an optional closure on the value, and waits until it calls `done`. A nil closure completes at once.
     @discardableResult
     public func set(
         manualCompletion accessClosure: ((inout Value, @escaping CommandCompletionClosure) -> Void)?
@@ -173,7 +173,7 @@ extension SyncCommands where Value: Sendable {
         return .success(commandClosure(box.value.pointee))
     }
 
-    /// The same for an optional closure. A nil closure gives `.failure(.commandClosureDeallocated)`.
+    /// Returns what an optional closure makes of the value. A nil closure gives `.failure(.commandClosureDeallocated)`.
     @inlinable @_disfavoredOverload
     public func map<MappedValue>(
         completion commandClosure: ((Value) -> MappedValue)?

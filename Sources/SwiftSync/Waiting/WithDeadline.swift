@@ -50,7 +50,7 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
     try await RequestDeadline.within(Deadline.at(expiration), isolation: #isolation, body)
 }
 
-/// Does the same for an instant of the clock that the kernel uses, which is exact: `clock: .suspending`.
+/// Runs `body`, and cancels it at an instant of the kernel's own clock, exactly: `clock: .suspending`.
 @_disfavoredOverload
 public func withDeadline<Return: ~Copyable, Failure: Error>(
     _ expiration: SuspendingClock.Instant, tolerance: Duration? = nil, clock: SuspendingClock,
@@ -59,7 +59,7 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
     try await RequestDeadline.within(Deadline.at(expiration), isolation: #isolation, body)
 }
 
-/// Does the same for a time from now on.
+/// Runs `body`, and cancels it once `timeout` has passed from now on.
 @_disfavoredOverload
 public func withDeadline<Return: ~Copyable, Failure: Error>(
     in timeout: Duration, tolerance: Duration? = nil, body: () async throws(Failure) -> Return
@@ -76,14 +76,14 @@ public func blockingWithDeadline<Return>(
     try RequestDeadline.within(Deadline.at(expiration), body)
 }
 
-/// Does the same for an instant of the clock that the kernel uses, which is exact: `clock: .suspending`.
+/// Runs `body`, whose waits end at an instant of the kernel's own clock, exactly: `clock: .suspending`.
 public func blockingWithDeadline<Return>(
     _ expiration: SuspendingClock.Instant, clock: SuspendingClock, body: () throws -> Return
 ) rethrows -> Return {
     try RequestDeadline.within(Deadline.at(expiration), body)
 }
 
-/// Does the same for a time from now on.
+/// Runs `body`, whose waits end once `timeout` has passed from now on.
 public func blockingWithDeadline<Return>(in timeout: Duration, body: () throws -> Return) rethrows -> Return {
     try RequestDeadline.within(Deadline.after(timeout), body)
 }

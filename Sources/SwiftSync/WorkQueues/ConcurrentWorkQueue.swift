@@ -100,7 +100,14 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try core.sync(rank: core.rankOfWait(barrier: barrier), barrier: barrier, body)
     }
 
-    /// Does what ``sync(flags:_:)`` does, but can be refused, as ``WorkQueueBase/sync(priority:timeout:_:)`` can.
+    /// Waits for its turn for at most `timeout`, and runs `body` on the calling thread, alone if `barrier` is true.
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - timeout: how long the thread waits.
+    ///   - body: what runs.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, and what ``WorkQueueBase/sync(priority:timeout:_:)`` throws where it does not run.
     @discardableResult
     public func sync<R>(barrier: Bool, timeout: TimeLimit, _ body: () throws -> R) throws -> R {
         try core.sync(rank: core.rankOfWait(barrier: barrier), barrier: barrier, timeout, body)
@@ -121,7 +128,15 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
         try await core.run(rank: core.rankOfWait(barrier: barrier), barrier: barrier, body)
     }
 
-    /// Does what ``run(flags:_:)`` does, but can be refused, as ``WorkQueueBase/run(priority:timeout:_:)`` can.
+    /// Suspends the task until its turn, for at most `timeout`, and runs `body` as a part of the task, alone if
+    /// `barrier` is true.
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - timeout: how long the task waits.
+    ///   - body: what runs, on a thread of the library's.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws, and what ``WorkQueueBase/run(priority:timeout:_:)`` throws where it does not run.
     @discardableResult
     public func run<T: Sendable>(
         barrier: Bool, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T

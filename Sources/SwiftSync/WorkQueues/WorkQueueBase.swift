@@ -144,17 +144,17 @@ public class WorkQueueBase: @unchecked Sendable {
         try core.sync(rank: core.rankOfWait(), barrier: false, body)
     }
 
-    /// Does what ``sync(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
-    /// `priority` is that of `withPriority`, or the queue's own.
+    /// Waits for its turn at a priority, and runs `body` on the calling thread: its turn comes before all waiting work
+    /// of a lower one. A nil `priority` is that of `withPriority`, or the queue's own.
     @available(*, noasync, message: "use await run(priority:) { }, or sync(priority:timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(priority: CommandPriority?, _ body: () throws(E) -> R) throws(E) -> R {
         try core.sync(rank: core.rankOfWait(priority), barrier: false, body)
     }
 
-    /// Does what ``sync(_:)`` does, but can be refused. It throws a ``WorkQueueError`` when its turn has not come after
-    /// `timeout` (never early; `.never` is no limit but that of `withDeadline`), when it is called inside the queue's
-    /// own work, when the bound refuses or drops it, and after a shutdown.
+    /// Waits for its turn for at most `timeout`, and runs `body` on the calling thread. It throws a ``WorkQueueError``
+    /// when its turn has not come after `timeout` (never early; `.never` is no limit but that of `withDeadline`), when
+    /// it is called inside the queue's own work, when the bound refuses or drops it, and after a shutdown.
     @discardableResult
     public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
     {
@@ -172,8 +172,8 @@ public class WorkQueueBase: @unchecked Sendable {
         try await core.run(rank: core.rankOfWait(), barrier: false, body)
     }
 
-    /// Does what ``run(_:)`` does with a priority: its turn comes before all waiting work of a lower one. A nil
-    /// `priority` is that of `withPriority`, or the queue's own.
+    /// Suspends the task until its turn at a priority, and runs `body` as a part of the task: its turn comes before all
+    /// waiting work of a lower one. A nil `priority` is that of `withPriority`, or the queue's own.
     @discardableResult
     public final func run<T: Sendable, E: Error>(
         priority: CommandPriority?, _ body: @escaping @Sendable () throws(E) -> T
@@ -181,7 +181,7 @@ public class WorkQueueBase: @unchecked Sendable {
         try await core.run(rank: core.rankOfWait(priority), barrier: false, body)
     }
 
-    /// Does what ``run(_:)`` does, but can be refused.
+    /// Suspends the task until its turn, for at most `timeout`, and runs `body` as a part of the task.
     ///
     /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; `.never` is no limit but
     /// that of `withDeadline`), when the task is cancelled before `body` has begun, when the bound refuses or drops the
