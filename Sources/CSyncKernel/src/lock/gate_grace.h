@@ -1,5 +1,5 @@
-/* gate_grace.h: the grace of a provisional grant: for how long it stays once others wait. A grant that keeps no waiter
- * out reads no clock.
+/* gate_grace.h: the grace of a provisional grant: for how long it stays once somebody else waits. A grant that nobody
+ * is kept from reads no clock.
  *
  * Whoever queues a waiter whose grant is to be adopted sets the function of its clock (`grace.function`, gate_async.c),
  * which takes the grant back, and so leaves the gate. So the queue starts the clock and knows nothing of leaving. */

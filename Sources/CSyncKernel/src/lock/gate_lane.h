@@ -98,8 +98,9 @@ void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
 /* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
-/* In gate_turn.c. The first is called under the queue lock: it takes the pending grant back, which is still named as
- * pending. Returns true when the waiter, which was granted at once, waits from now on. */
+
+/* In gate_turn.c. The first is called under the queue lock. It takes the pending grant back, which is still named as
+ * pending, and returns true when the waiter, which was granted at once, waits from now on. */
 bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 /* The others are called without the queue lock: csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
  * of executors' lanes. */

@@ -2,20 +2,20 @@
  * csk_gate_settle, which publishes it and sees to it that somebody comes for a free gate; or with csk_gate_publish
  * alone, where the caller has the gate or gives it to another holder (gate_words.h says why).
  *
- *   gate_words.h    the two words: who may change which bit, and why nobody is left asleep; both forms
- *   gate_order.h    the order of the waiters, and how often each was overtaken
- *   gate_policy.h   who goes next, who may pass, whom a leaver calls
- *   gate_grace.h    the clock of a provisional grant
- *   gate_lane.h     lanes: the waiters that are performed on one queue or executor
- *   gate_queue.c    the queue under its lock: inserting, taking out, designating, granting, settling
- *   gate_aside.h    who steps aside for a waiter that is late
- *   gate_conditions.c  predicates: their list, and the leaver who asks them (gate_await.h)
- *   gate_leave.c    leaving, in both forms, the second look that it relies on, and how a waiter leaves the queue
- *   gate_watch.c    how a waiter finds out that the holder has ended, or that the one before it is late
- *   gate.c          threads: entering and waiting
- *   gate_turn.c     the waiters of lanes: they begin, lose their grants, and come again
- *   gate_async.c    callbacks: provisional grants, closing
- *   gate_await.c    threads that wait for a predicate
+ *   gate_words.h        the two words: who may change which bit, and why nobody is left asleep; both forms
+ *   gate_order.h        the order of the waiters, and how often each was overtaken
+ *   gate_policy.h       who goes next, who may pass, whom a leaver calls
+ *   gate_grace.h        the clock of a provisional grant
+ *   gate_lane.h         lanes: the waiters that are performed on one queue or executor
+ *   gate_queue.c        the queue under its lock: inserting, taking out, designating, granting, settling
+ *   gate_aside.h        who steps aside for a waiter that is late
+ *   gate_conditions.c   predicates: their list, and the leaver who asks them (gate_await.h)
+ *   gate_leave.c        leaving, in both forms, the second look that it relies on, and how a waiter leaves the queue
+ *   gate_watch.c        how a waiter finds out that the holder has ended, or that the one before it is late
+ *   gate.c              threads: entering and waiting
+ *   gate_turn.c         the waiters of lanes: they begin, lose their grants, and come again
+ *   gate_async.c        callbacks: provisional grants, closing
+ *   gate_await.c        threads that wait for a predicate
  *
  * In this order: each uses those above it alone. Settling the queue grants the gate to a callback or a lane, and starts
  * a clock, whose end takes the grant back, publishes the queue and may leave the gate. So the waiter brings the
