@@ -56,13 +56,14 @@ def colour_of(kind):
                 next((COLOURS[name] for name in names if name in COLOURS), "text"))
 
 
-def attributes(tag, kind):
+def attributes(tag, kind, **others):
     """The class, and all that it means on a light ground."""
     found = {"font-size": "12"} if tag == "text" else {}
     for name in kind.split():
         found.update(ATTRIBUTES.get(name, {}))
         if tag == "path" and DASHES.get(name):
             found["stroke-dasharray"] = DASHES[name]
+    found.update(others)
     found["fill" if tag in FILLED else "stroke"] = LIGHT[colour_of(kind)]
     return f'class="{kind}" ' + " ".join(f'{name}="{value}"' for name, value in found.items())
 
@@ -82,11 +83,25 @@ def palette(root):
             f"@media (prefers-color-scheme: dark) {{ {root} {{ {variables(DARK)} }} }}"]
 
 
+def size_of(kind):
+    return next((float(ATTRIBUTES[name]["font-size"]) for name in ("small", "tight") if name in kind.split()), 12)
+
+
 def width_of(words, kind):
     """How wide a text is at most."""
-    size = next((float(ATTRIBUTES[name]["font-size"]) for name in ("small", "tight") if name in kind.split()), 12)
+    return letters_width(words, size_of(kind), "head" in kind.split())
+
+
+def letters_width(words, size, is_bold):
     letters = (NARROW if letter in " ijlfrt.,:;/'()1|" else WIDE if letter in "mwMW…%@" else LETTER for letter in words)
-    return sum(letters) * size * (BOLD if "head" in kind.split() else 1)
+    return sum(letters) * size * (BOLD if is_bold else 1)
+
+
+def label(x, y, words, kind, room=None):
+    """In smaller letters where a wide font would need more than `room`: not all viewers know textLength."""
+    most = width_of(words, kind)
+    smaller = {"font-size": f"{size_of(kind) * room / most:.1f}"} if room and most > room else {}
+    return f'<text {attributes("text", kind, **smaller)} x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
 
 
 class Drawing:
@@ -95,10 +110,8 @@ class Drawing:
         self.width, self.height, self.parts = width, height, []
 
     def text(self, x, y, words, kind="", room=None):
-        """Drawn narrower where a wide font would need more than `room`."""
-        most = width_of(words, kind)
-        fit = f' textLength="{room:.0f}" lengthAdjust="spacingAndGlyphs"' if room and most > room else ""
-        self.parts.append(f'<text {attributes("text", kind)} x="{x:.1f}" y="{y:.1f}"{fit}>{escape(words)}</text>')
+        """In smaller letters where a wide font would need more than `room`."""
+        self.parts.append(label(x, y, words, kind, room))
 
     def line(self, x1, y1, x2, y2, kind):
         self.parts.append(
@@ -135,7 +148,7 @@ class Drawing:
         head = [f"<style>{rules}</style>",
                 f'<rect {attributes("rect", "panel")} x="0" y="{-space}" width="{self.width}"'
                 f' height="{self.height + space:.0f}" rx="8"/>',
-                f'<text {attributes("text", "head")} x="12" y="{-space + 20}">{escape(self.title)}</text>']
+                label(12, -space + 20, self.title, "head", self.width - 24)]
         text = self._svg('xmlns="http://www.w3.org/2000/svg" ', head)
         return text.replace(f'viewBox="0 0 {self.width} {self.height:.0f}"',
                             f'viewBox="0 {-space} {self.width} {self.height + space:.0f}"') + "\n"

@@ -81,6 +81,7 @@ def pictures():
 PLANTED = {
     "a colour from a variable": ('fill="#0550c8"', 'fill="var(--faster)"'),
     "a label over a mark": ('<text class="small end', '<text dx="-150" class="small end'),
+    "a label that is cut": ('<text class="head"', '<text dx="700" class="head"'),
     "a tie that counts as faster": ("whisker even", "whisker faster"),
 }
 

@@ -114,6 +114,7 @@ PLANTED = {
     "colours for light screens only": ("prefers-color-scheme: dark", "print"),
     "a colour from a variable": ('fill="#0550c8"', 'fill="var(--ours-1)"'),
     "a mark that leaves its colour to the style sheet": ('fill="#0550c8" cx=', 'cx='),
+    "a label that is cut": ('<text class="end', '<text dx="-300" class="end'),
     "a tie that counts": ("whisker even", "whisker faster"),
     "a label over a mark": ('<text class="small end', '<text dx="-150" class="small end'),
 }

@@ -6,12 +6,14 @@ Many viewers know no variables, and some no style sheets: what takes its colour 
 
 import re
 
+from report_pages.svg import letters_width
+
 SHAPES = {"text": "fill", "circle": "fill", "polygon": "fill", "rect": "fill", "line": "stroke", "path": "stroke"}
 COLOUR = re.compile(r"#[0-9a-f]{3}(?:[0-9a-f]{3})?|[a-z]+")
 # Lines that show a value. Those of the axes, and those that lead to labels, may pass behind a label.
 SHOWN = {"stem", "whisker", "spread"}
-# How wide a letter is, as a share of the font's size, and how much of the size stands over and under the line.
-LETTER, BOLD, OVER, UNDER = 0.56, 0.63, 0.75, 0.2
+# How much of a font's size stands over and under the line.
+OVER, UNDER = 0.75, 0.2
 
 
 def named(element):
@@ -23,6 +25,8 @@ def paint_faults(root):
         tag, attributes = named(element), element.attrib
         if any("var(" in value for value in attributes.values()):
             yield f"<{tag}> takes a value from a variable: {attributes}"
+        if "textLength" in attributes:
+            yield f"<{tag}> states a textLength, which not all viewers know"
         painted = [attributes[key] for key in ("fill", "stroke") if key in attributes]
         if tag in SHAPES and not any(COLOUR.fullmatch(value) and value != "none" for value in painted):
             yield f"<{tag} class=\"{attributes.get('class')}\"> states no colour itself"
@@ -51,8 +55,7 @@ def number(element, name, default=0.0):
 
 def box_of_text(element):
     words, size = "".join(element.itertext()), number(element, "font-size", 12)
-    width = len(words) * size * (BOLD if element.get("font-weight") else LETTER)
-    width = min(width, number(element, "textLength", width))
+    width = letters_width(words, size, bool(element.get("font-weight")))
     x, y = number(element, "x") + number(element, "dx"), number(element, "y")
     left = x - {"end": width, "middle": width / 2}.get(element.get("text-anchor"), 0)
     return left, y - OVER * size, left + width, y + UNDER * size
@@ -79,12 +82,22 @@ def overlap(one, other):
 
 
 def overlap_faults(root):
-    """By how wide the letters of a wide font are at most."""
+    """By the letters of a wide font; rendered.py asks a browser."""
     texts = [(element, box_of_text(element)) for element in root.iter() if named(element) == "text"]
     marks = [box for element in root.iter() if (box := box_of_mark(element))]
     for element, box in texts:
         if any(overlap(box, mark) for mark in marks):
             yield f"a label stands over a mark: {''.join(element.itertext())}"
+
+
+def outside_faults(root):
+    """Labels that would be cut, by more than the width of a letter."""
+    left, top, width, height = map(float, root.get("viewBox").split())
+    for element in root.iter():
+        if named(element) == "text":
+            x1, y1, x2, y2 = box_of_text(element)
+            if x1 < left - 8 or x2 > left + width + 8 or y1 < top or y2 > top + height:
+                yield f"a label is cut: {''.join(element.itertext())}"
 
 
 def tie_faults(root):
@@ -100,4 +113,5 @@ def tie_faults(root):
 def faults(root):
     yield from paint_faults(root)
     yield from overlap_faults(root)
+    yield from outside_faults(root)
     yield from tie_faults(root)
