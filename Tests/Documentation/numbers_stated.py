@@ -95,7 +95,7 @@ GUARDED = (VERIFIED, "ARCHITECTURE.md")
 # Names that hold a digit, what stands in backquotes, and the targets of links.
 NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:RC11|C11|rc11\.cat|x86-64|C\+\+\d\d|Swift 6|PLDI 2017|UTF-8"
                    r"|qemu 7\.2|riscv64|arm64|x86)(?![\w-])")
-NUMBER = re.compile(rf"\b(?:\d[\d ]*\d|\d|{'|'.join(WORDS[4:])}|hundreds?|millions?)\b")
+NUMBER = re.compile(rf"\b(?:\d[\d ]*\d|\d|{'|'.join(WORDS[4:])}|hundreds?|thousands|millions?)\b", re.I)
 WRITTEN = re.compile(r"^<!-- (.+) -->\n.*?^<!-- end of \1 -->", re.M | re.S)
 
 
