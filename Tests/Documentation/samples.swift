@@ -284,7 +284,7 @@ SyncMetrics.stop()
 SyncMetrics.stop()
 
 // MARK: SyncInspector check
-expect(snapshot.objects.allSatisfy { $0.waiters.isEmpty } && !snapshot.isMissing)
+expect(report.objects.allSatisfy { $0.waiters.isEmpty } && !report.isMissing)
 
 // MARK: LockOrder reports
 users -> sessions -> users

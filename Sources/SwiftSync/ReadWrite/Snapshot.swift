@@ -17,10 +17,10 @@ public import CSyncKernel
 /// second meanwhile is reported to ``SyncDiagnostics`` (`memoryWaits`). Updates run one after the other, so none is
 /// lost. They wait for each other, not for readers. Readers may update, and may update what they read.
 ///
-/// A version that was replaced is released once the reads that may have seen it are over. That is usually 10 to 30 ms
-/// later, and happens on a thread of the library. The current version is released with the last copy of the snapshot,
-/// at once, on the thread that releases that copy. When 32 768 versions of all snapshots wait for their end, each
-/// further update waits for up to 10 ms, unless it is made inside a read.
+/// A version that was replaced is released once the reads that may have seen it are over. That is usually a few
+/// milliseconds later, and happens on a thread of the library. The current version is released with the last copy of
+/// the snapshot, at once, on the thread that releases that copy. When 32 768 versions of all snapshots wait for their
+/// end, each further update waits for up to 10 ms, unless it is made inside a read.
 ///
 /// Don't use it in signal handlers. `rcu.h` says what a child of `fork` may do.
 @frozen

@@ -46,6 +46,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the semaphore is made.
     ///   - line: the line there.
+    @inlinable
     public init(
         value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
         name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
@@ -53,7 +54,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
         unsafe self.init(value, most, bypassLimit, waitersLimit, .named(name, fileID, line))
     }
 
-    private init(_ value: Int, _ most: Int, _ bypassLimit: UInt32?, _ waitersLimit: Int?, _ place: csk_place_t) {
+    @usableFromInline
+    init(_ value: Int, _ most: Int, _ bypassLimit: UInt32?, _ waitersLimit: Int?, _ place: csk_place_t) {
         guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
             fatalError("PrioritySemaphore: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
