@@ -119,7 +119,10 @@ int csk_timer_prepare(void) {
     if (CSK_LIKELY(csk_service_runs(&timers.thread))) return 0;
     int status = csk_service_begin(&timers.thread);
     if (status != EINPROGRESS) return status;
-    timers.slept_ns = csk_platform_now(); /* the thread alone reads it, and none runs yet */
+    /* The thread alone reads it, and none runs yet. But one that started it before, and was refused, has written it. */
+    csk_queue_lock(&timers.lock);
+    timers.slept_ns = csk_platform_now();
+    csk_queue_unlock(&timers.lock);
     return csk_service_end(&timers.thread, csk_platform_start_lasting_thread(&timer_thread));
 }
 
