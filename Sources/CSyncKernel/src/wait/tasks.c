@@ -148,7 +148,7 @@ bool csk_task_waits_read(uint32_t number, int64_t until_ns, bool (*each)(const c
     if (tried == CSK_TRIED_IN_VAIN) return false;
     if (tried == CSK_TAKEN_OVER) part->first = part->last = NULL;
     for (const csk_task_wait_t *wait = part->first; wait != NULL && each(wait, context);) wait = wait->next;
-    csk_queue_unlock(&part->lock);
+    unlock(part); /* where it was taken over, it has no waits from now on */
     return true;
 }
 
