@@ -94,7 +94,7 @@ CSK_API int csk_cond_destroy(csk_cond_t *cond);
 /* Leaves the gate, waits at `rank` until a signal or until `deadline_ns` (CSK_NEVER: for ever), and takes the gate
  * again. Returns 0, ETIMEDOUT, EPERM, EINVAL or ESHUTDOWN. A deadline that has passed leaves the gate for a moment. */
 CSK_API int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns);
-/* Does so by priority, and for ever. Returns 0, EPERM or ESHUTDOWN. */
+/* Does so by priority, and for ever. Returns 0, EPERM, ESHUTDOWN, or EINVAL without a gate. */
 static inline int csk_cond_wait(csk_cond_t *cond, int32_t priority) {
     return csk_cond_wait_ranked(cond, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }

@@ -392,7 +392,8 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
  * gate once the thread leaves. */
 CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority,
                                              int64_t deadline_ns, csk_gate_function_t function, void *context);
-/* Does the same at any rank. The grant of an `adoptable` waiter is provisional until csk_gate_adopt: see there. */
+/* Does the same at any rank; EINVAL also for one that csk_rank does not give. The grant of an `adoptable` waiter is
+ * provisional until csk_gate_adopt: see there. */
 CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                                     int64_t deadline_ns, bool adoptable, csk_gate_function_t function,
                                                     void *context);

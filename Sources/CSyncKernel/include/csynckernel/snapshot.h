@@ -82,7 +82,8 @@ static inline const void *csk_snapshot_get(const csk_snapshot_t *snapshot) {
     return __atomic_load_n(&snapshot->value, __ATOMIC_ACQUIRE);
 }
 
-/* Begins a read section, and gives the value as csk_snapshot_get does. Never blocks. */
+/* Begins a read section, and gives the value as csk_snapshot_get does. Never blocks, but for a thread's first section,
+ * as csk_rcu_read_lock. */
 static inline const void *csk_snapshot_read_begin(const csk_snapshot_t *snapshot) {
     (void)csk_rcu_read_lock();
     return csk_snapshot_get(snapshot);

@@ -58,8 +58,8 @@ struct csk_timer {
     uint64_t epoch; /* the epoch of the process that started it; 0 when the timer is stopped */
 };
 
-/* Makes sure that the timer thread runs, so that no later start can fail for want of a thread. Returns 0, or what
- * pthread_create said. It may allocate. */
+/* Makes sure that the timer thread runs, so that no later start can fail for want of a thread. Returns 0, EAGAIN or
+ * ENOMEM. It may allocate, and waits while another thread starts the timer thread. */
 CSK_API CSK_MUST_USE int csk_timer_prepare(void);
 
 /* Has function(timer, context) called at `deadline_ns`, and never early. Returns 0; EINVAL without a function; EBUSY
