@@ -164,8 +164,9 @@ static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
             return true;
     return false;
 }
-/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks. It may run functions
- * of asynchronous waiters. O(log n) for each waiter that it serves. */
+/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks, but while somebody
+ * pins the holder (csk_sem_pin_holder). It may run functions of asynchronous waiters. O(log n) for each waiter that it
+ * serves. */
 static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
     return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_signal_slow(sem, permits);
 }
@@ -173,8 +174,8 @@ static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
 /* Changes how many permits there are in all, those that are out included, which at first is what csk_sem_init was
  * given. It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
  * ones. Where too few are free for that, their number is negative until enough have been given back. Returns 0; EINVAL
- * for more than `most`; or EOVERFLOW. Never blocks. It may run functions of asynchronous waiters. O(log n) for each
- * waiter that it serves. */
+ * for more than `most`; or EOVERFLOW. Never blocks, but as csk_sem_signal. It may run functions of asynchronous
+ * waiters. O(log n) for each waiter that it serves. */
 CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
