@@ -5,6 +5,7 @@ varied, what each round gave by itself. Older files end with the value. Lines th
 measured on.
 """
 
+import math
 import re
 import statistics
 from typing import NamedTuple
@@ -46,7 +47,10 @@ class Run:
             parts = line.split("\t")
             try:
                 rounds = tuple(float(value) for value in parts[5].split()) if len(parts) == 6 else ()
-                self.cells[tuple(parts[:4])] = Cell(float(parts[4]), rounds)
+                value = float(parts[4])
+                if not all(map(math.isfinite, (value, *rounds))):
+                    raise ValueError
+                self.cells[tuple(parts[:4])] = Cell(value, rounds)
             except (IndexError, ValueError):
                 raise SystemExit(f"{place}: error: not a row of scripts/bench: {line[:80]}") from None
 
