@@ -1,8 +1,8 @@
 public import CSyncKernel
 
-// What stands first in a header is reached by `Layout.first(of:)`; ``RuntimeFacts/areChecked`` checks that it is first.
+// `Layout.first(of:)` reaches the first field of a header; ``RuntimeFacts/areChecked`` checks that it is first.
 
-/// What stands before a protected value in its box.
+/// The header of a protected value's box.
 @usableFromInline
 @safe
 struct ValueHeader {
@@ -15,8 +15,7 @@ struct ValueHeader {
 }
 
 #if RCU
-/// The kernel's snapshot, and what it is called. The gate of its updates stands last, so its place is directly behind
-/// it.
+/// The kernel's snapshot, and its name. The gate of its updates is the last field, so its place is directly behind it.
 @usableFromInline
 @safe
 struct SnapshotHeader {

@@ -1,11 +1,11 @@
 import CSyncKernel
 
-/// How often whoever waits may be overtaken.
+/// The limit on how often a waiter may be overtaken.
 ///
-/// What users give is a number or nil. 0 is strict priority. Nil is a limit of 64 for those whose priority nobody
-/// named, and strict priority for the others.
+/// Users give a number or nil. 0 is strict priority. Nil is a limit of 64 for waiters without a named priority, and
+/// strict priority for the others.
 enum BypassLimit {
-    /// The kernel's word for it.
+    /// The kernel's encoding of the limit.
     static func ofKernel(_ limit: UInt32?) -> UInt32 {
         guard let limit else { return 0 }
         return limit == 0 ? .max : limit

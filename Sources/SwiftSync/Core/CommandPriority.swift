@@ -1,4 +1,4 @@
-/// How urgent a waiting operation is. Higher values go first, and equal values go in the order in which they came.
+/// The urgency of a waiting operation. Higher values go first, and equal values go by arrival.
 ///
 /// ```swift
 /// queue.push(job, priority: .high)
@@ -9,7 +9,7 @@
 /// blocks, and it may be used from anywhere.
 @frozen
 public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable {
-    /// The value that is compared.
+    /// The value to compare.
     public let rawValue: Int32
 
     /// Makes the priority of a value. A higher value goes first.
@@ -18,8 +18,8 @@ public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable 
         self.rawValue = rawValue
     }
 
-    /// The priority that a task of `taskPriority` has among waiters: `.medium` gives ``normal``, `.high` ``high``,
-    /// `.low` ``low``.
+    /// Makes the priority that a task of `taskPriority` has among waiters: `.medium` gives ``normal``, `.high`
+    /// ``high``, `.low` ``low``.
     ///
     /// Task priorities that differ by one become priorities that differ by 256, so that others fit between them.
     @inlinable
@@ -33,7 +33,7 @@ public struct CommandPriority: RawRepresentable, Sendable, Hashable, Comparable 
     @inlinable public static var low: Self { Self(rawValue: -1024) }
     /// The priority of an operation that names none.
     @inlinable public static var normal: Self { Self(rawValue: 0) }
-    /// A priority for work that somebody waits for.
+    /// A priority for work that a user or caller waits for.
     @inlinable public static var high: Self { Self(rawValue: 1024) }
     /// The priority above every other.
     @inlinable public static var highest: Self { Self(rawValue: .max) }

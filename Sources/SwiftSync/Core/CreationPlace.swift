@@ -1,10 +1,10 @@
 public import CSyncKernel
 
-/// What an object is called: the name that it was given, or the file and line that made it. Two words behind the
-/// kernel's object hold either, where reports about that object find it. Nobody copies a place: it refers to a static
-/// string. A name is copied, once, and belongs to the object.
+/// The name of an object, or the file and line that made it. Two words behind the kernel's object hold either, where
+/// reports about that object find it. A place is never copied: it refers to a static string. A name is copied once, and
+/// belongs to the object.
 extension csk_place_t {
-    /// The place of an object that does not know it.
+    /// The place of an object without a recorded place.
     @inlinable
     static var unknown: csk_place_t { unsafe csk_place_t(text: nil, line: 0) }
 
@@ -15,8 +15,8 @@ extension csk_place_t {
         return unsafe csk_place_t(text: text, line: UInt64(line == 0 ? 1 : line))
     }
 
-    /// A copy of the name; the place where there is none, or an empty one. Control characters become spaces, so that
-    /// reports stay on one line.
+    /// A copy of the name; the place if the name is nil or empty. Control characters become spaces, so that reports
+    /// stay on one line.
     @inlinable
     @inline(__always)
     static func named(_ name: String?, _ fileID: StaticString, _ line: UInt) -> csk_place_t {
@@ -34,7 +34,7 @@ extension csk_place_t {
         return unsafe csk_place_t(text: text, line: 0)
     }
 
-    /// Frees the copy of a name. The object is called at its end.
+    /// Frees the copy of a name. The object calls this at its end.
     @inlinable
     func end() {
         if unsafe line == 0, unsafe text != nil { unsafe freeName() }
@@ -56,8 +56,8 @@ extension csk_place_t {
 
 /// A place as the label of an object that copies its label.
 enum CreationPlace {
-    /// The name, or the place where there is none: `Module/File.swift:12`. The kernel cuts the names of its queues. So
-    /// the module is left out where both don't fit.
+    /// The name, or without one the place: `Module/File.swift:12`. The kernel truncates the names of its queues, so the
+    /// module is left out where both don't fit.
     static func label(_ name: String?, _ fileID: StaticString, _ line: UInt) -> String {
         if let name, !name.isEmpty { return name }
         let whole = "\(fileID):\(line)"

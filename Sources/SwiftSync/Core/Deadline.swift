@@ -1,7 +1,6 @@
 import CSyncKernel
 
-/// Turns the spans of time that Swift callers give into the deadlines for which the kernel waits. Those are absolute
-/// and monotonic, in nanoseconds.
+/// Converts Swift callers' time limits to the kernel's deadlines. Those are absolute and monotonic, in nanoseconds.
 ///
 /// Fractions of a nanosecond round up, so that no conversion makes a timeout early. Spans that do not fit saturate.
 enum Deadline {

@@ -3,9 +3,9 @@ import Dispatch
 
 /// The object that waits at a gate by means of a ``GateWaiter``.
 protocol GateWaiterOwner: AnyObject, Sendable {
-    /// The gate belongs to the owner if the status is 0, and otherwise never will. The call comes once for each
-    /// acceptance, and outside of all of the kernel's states. It may block, and it may run and release any code of
-    /// users.
+    /// Called when the waiter is resolved. With the status 0 the owner holds the gate; otherwise it never will. The
+    /// call comes once for each acceptance, and outside of all of the kernel's states. It may block, and it may run
+    /// users' code and release their objects.
     func gateResolved(_ status: Int32)
 
     /// The queue on which ``gateResolved(_:)`` is called. Nil means the thread that resolved the waiter.
@@ -47,7 +47,7 @@ struct GateWaiter: @unchecked Sendable {
         if unsafe !csk_gate_call_later(later.pointer) { DispatchQueue.global().async { unsafe resolve(later.pointer) } }
     }
 
-    /// A queue gets the memory and no reference. So the last reference is released on the queue, and never on this
+    /// The queue gets the memory without a reference. So the last reference is released on the queue, never on this
     /// thread, which may be the timers' thread.
     private static let resolve: @convention(c) (UnsafeMutablePointer<csk_gate_later_t>?) -> Void = { later in
         let memory = unsafe Layout.whole(of: later!, at: \Memory.later)
@@ -62,7 +62,7 @@ struct GateWaiter: @unchecked Sendable {
         unsafe memory.pointee.owner.take()!.gateResolved(status)
     }
 
-    /// The owner of a waiter that was granted the gate, whose lane's function has not taken hold of the lane yet.
+    /// The owner of a waiter that was granted the gate, before its lane's function holds the lane.
     @inline(__always)
     static func owner<Owner: GateWaiterOwner>(
         of waiter: UnsafeMutablePointer<csk_gate_waiter_t>, as type: Owner.Type
@@ -76,7 +76,7 @@ struct GateWaiter: @unchecked Sendable {
         unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
 
-    /// Gives the kernel the reference, before it has the waiter: it holds none.
+    /// Gives the kernel its reference, before the kernel has the waiter.
     @inline(__always)
     func hand(_ owner: consuming any GateWaiterOwner) {
         unsafe memory.pointer(to: \.owner)!.initialize(to: owner)
@@ -103,8 +103,8 @@ struct GateWaiter: @unchecked Sendable {
         accepted(owner) { unsafe csk_gate_relock_async(gate, waiter) }
     }
 
-    /// Queues the waiter at an object that is no gate, by `queue`, which gets what the kernel needs: the waiter, its
-    /// function and its context. It returns 0 or an errno value.
+    /// Queues the waiter at an object that is no gate, by `queue`, which gets the waiter, its function and its context
+    /// for the kernel. It returns 0 or an errno value.
     func lock(
         owner: consuming any GateWaiterOwner,
         by queue: (UnsafeMutablePointer<csk_gate_waiter_t>, csk_gate_function_t, UnsafeMutableRawPointer) -> Int32
@@ -112,13 +112,13 @@ struct GateWaiter: @unchecked Sendable {
         accepted(owner) { unsafe queue(waiter, Self.resolved, memory) }
     }
 
-    /// Closes the gate for others, and waits for those that were accepted before.
+    /// Closes the gate, and waits for the waiters that were accepted before.
     func close(_ gate: UnsafeMutablePointer<csk_gate_t>, owner: any GateWaiterOwner) -> Int32 {
         accepted(owner) { unsafe csk_gate_close(gate, waiter, Self.resolved, memory) }
     }
 
     /// Makes the calling thread the holder. It returns false if the grant was lost meanwhile, or belongs to a waiter
-    /// that comes first.
+    /// that goes first.
     func adopt(_ gate: UnsafeMutablePointer<csk_gate_t>) -> Bool {
         unsafe csk_gate_adopt(gate, waiter) == 0
     }

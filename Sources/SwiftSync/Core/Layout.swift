@@ -1,8 +1,8 @@
 /// Pointers from a structure to its member and back, by rules that are documented.
 @usableFromInline
 enum Layout {
-    /// Returns the first member of a C structure. C promises that it is at the address of its structure. Of Swift
-    /// structures it serves those that ``RuntimeFacts/areChecked`` names; for others use `pointer(to:)`.
+    /// Returns the first member of a C structure. C promises that it is at the address of its structure. Among Swift
+    /// structures it is valid for those that ``RuntimeFacts/areChecked`` names; for others use `pointer(to:)`.
     @inlinable
     @inline(__always)
     static func first<Whole, First>(

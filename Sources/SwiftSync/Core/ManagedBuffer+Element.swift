@@ -1,7 +1,7 @@
 extension ManagedBuffer where Element: ~Copyable {
     /// The address of the header. It is the same as long as the buffer lives, since objects never move. Using it does
-    /// not keep the buffer: who uses it keeps the buffer until after the use, by a later use of the buffer or by a
-    /// reference beside the address.
+    /// not keep the buffer alive: the caller does, until after the use, by a later use of the buffer or by a reference
+    /// beside the address.
     @inlinable
     @inline(__always)
     @safe final var lastingHeader: UnsafeMutablePointer<Header> {
@@ -15,9 +15,8 @@ extension ManagedBuffer where Element: ~Copyable {
         unsafe withUnsafeMutablePointerToElements { unsafe $0 }
     }
 
-    /// Prepares the header in its place, and puts the only element into its place. Both are done while the standard
-    /// library lends the pointers: the optimizer may move what is done by a pointer that has left its closure behind
-    /// the end of the object.
+    /// Prepares the header and the only element in place. Both are done while the standard library lends the pointers:
+    /// the optimizer may move an access through an escaped pointer past the end of the object.
     @inlinable
     @inline(__always)
     final func place(_ element: consuming Element, _ prepare: (UnsafeMutablePointer<Header>) -> Void) {
@@ -28,7 +27,7 @@ extension ManagedBuffer where Element: ~Copyable {
         }
     }
 
-    /// Ends the only element, which ``place(_:_:)`` has put there.
+    /// Destroys the only element, which ``place(_:_:)`` has put there.
     @inlinable
     @inline(__always)
     final func endElement() {

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// What a queue with a capacity does with work that comes while the queue is full.
+/// Decides what a queue with a capacity does with work that comes while the queue is full.
 ///
 /// ```swift
 /// let jobs = WorkQueue(name: "jobs", capacity: 1000, whenFull: .refuse)
@@ -8,8 +8,9 @@ import CSyncKernel
 /// ```
 ///
 /// The capacity counts accepted work that has not begun. Calls that wait for their work and can't throw are never
-/// refused, and no policy drops them. `beyondBoundCount` tells how much waits beyond the capacity. Delayed work meets
-/// the policy when its time has come: a queue that refuses does not run it, and is reported.
+/// refused, and no policy drops them. `beyondBoundCount` is the amount of work that waits beyond the capacity. The
+/// policy applies to delayed work when its time has come: a queue that refuses the work does not run it, and reports
+/// that.
 ///
 /// - On a ``WorkQueue`` or ``ConcurrentWorkQueue``, callers of `sync` and `run` without a timeout, and the jobs of
 ///   actors and tasks, take no room: however many there are, other work still gets its room. Where there are many
@@ -32,10 +33,10 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// The new work is accepted, and the oldest work that has not begun is released without having run.
     ///
     /// A ``WorkQueue`` drops closures, and callers of `run(timeout:)` and `sync(timeout:)`: these get an error whose
-    /// reason is ``SyncErrorReason/cancelled``. A caller of `sync(timeout:)` drops nothing when it comes: it waits
-    /// beyond the capacity. Such a work queue has only one priority, its own; work that names another priority is
-    /// queued at the queue's. A ``FIFOQueue`` or ``ActorQueue`` drops what `enqueue` has accepted;
-    /// tasks that wait for their turn take no room from other work there.
+    /// reason is ``SyncErrorReason/cancelled``. A new caller of `sync(timeout:)` drops nothing: it waits beyond the
+    /// capacity. Such a work queue has only one priority, its own; work that names another priority is queued at the
+    /// queue's. A ``FIFOQueue`` or ``ActorQueue`` drops what `enqueue` has accepted; tasks that wait for their turn
+    /// take no room from other work there.
     case dropOldest
 
     /// The kernel's number for the policy.

@@ -1,8 +1,8 @@
 import CSyncKernel
 
-/// What a function of the kernel prints, piece by piece, as one piece, and the status that it returns.
+/// Returns the output of a kernel function that prints piece by piece, as one piece, and the function's status.
 ///
-/// - Parameter print: calls that function with what takes the pieces, and its context.
+/// - Parameter print: calls that function with the sink for the pieces, and its context.
 func printedBytes(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> (status: Int32, bytes: [UInt8]) {
     var printed = [UInt8]()
     let status = unsafe withUnsafeMutablePointer(to: &printed) { pointer in
@@ -16,7 +16,7 @@ func printedBytes(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> (
     return (status, printed)
 }
 
-/// What a function of the kernel prints, as text; or else what the status means, as a line.
+/// Returns the output of a kernel function as text; on failure, the meaning of the status as a line.
 func printedText(_ print: (csk_print_t, UnsafeMutableRawPointer) -> Int32) -> String {
     let (status, bytes) = unsafe printedBytes(print)
     return status == 0 ? String(decoding: bytes, as: UTF8.self) : "\(statusText(status))\n"

@@ -1,20 +1,20 @@
 import CSyncKernel
 import Synchronization
 
-/// A task that waits in an order by priority. If it waits at the task's own priority, which neither its call nor its
-/// request has named, an escalation of the task moves it up.
+/// A task that waits in an order by priority. If neither the call nor the request names a priority, it waits at the
+/// task's own, and an escalation of the task moves it up.
 @safe
 class RankedWait: TaskWait, @unchecked Sendable {
-    /// The highest rank to which the task was escalated meanwhile.
+    /// The highest rank to which the task was escalated during the wait.
     private let escalated = Atomic(Int64.min)
 
-    /// Has what the task waits for give it a higher place. It does nothing if the task waits no longer, or does not
-    /// wait yet. It is called on the thread that escalates the task.
+    /// Raises the wait at the object that the task waits for. It does nothing before and after the wait. It is called
+    /// on the thread that escalates the task.
     func raise(to rank: Int64) { fatalError("\(Self.self) does not say what a higher rank changes") }
 
-    /// Whether others are to be raised with the task, whatever becomes of its own place.
+    /// Whether an escalation also raises others, even if the task's own place does not change.
     var isChained: Bool { false }
-    /// The task was escalated. A lock of the runtime is held: what this raises is left to a task of its own.
+    /// The task was escalated. The thread holds a lock of the runtime, so a separate task does the raising.
     func isEscalated(to priority: TaskPriority) {}
 
     /// Runs `body`, which waits. An escalation during that raises the wait, if `isOwn` says that it is at the task's
@@ -22,7 +22,7 @@ class RankedWait: TaskWait, @unchecked Sendable {
     @inline(__always)
     final func following(ifOwn isOwn: Bool, _ body: () async -> Int32) async -> Int32 {
         if !isOwn && !isChained { return await body() }
-        // Whoever calls the handler reads this first, and so sees the object as it was made.
+        // The handler's caller reads this first, and so sees the initialized object.
         escalated.store(.min, ordering: .releasing)
         return await withTaskPriorityEscalationHandler {
             await body()

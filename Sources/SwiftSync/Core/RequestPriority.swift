@@ -1,16 +1,16 @@
 import CSyncKernel
 import Synchronization
 
-/// How urgent the waits are that name no priority. Whatever ranks its waiters asks here.
+/// The priority of waits that name none. Every object that ranks its waiters uses this.
 @usableFromInline
 enum RequestPriority {
-    /// That of the innermost ``withPriority(_:body:)`` around the call.
+    /// The priority of the innermost ``withPriority(_:body:)`` around the call.
     @TaskLocal private static var innermost: CommandPriority?
-    /// Whether one was ever begun in this process. Until then no wait looks for its own. (It is set before the value is
-    /// bound, and whoever sees the value was begun after that.)
+    /// Whether one was ever begun in this process. Until then no wait looks up a priority. (It is set before the value
+    /// is bound, and code that sees the value began after that.)
     private static let isUsed = Atomic(false)
 
-    /// The priority of the request that the calling thread or task works for; nil if it has none.
+    /// The priority of the calling thread's or task's request; nil if it has none.
     static var ofRequest: CommandPriority? { isUsed.load(ordering: .relaxed) ? innermost : nil }
 
     /// The priority at which a task waits: the one that its call names, that of the request, or the task's own.
@@ -28,11 +28,11 @@ enum RequestPriority {
         return isUsed.load(ordering: .relaxed) ? ofRequestOrNormal() : .normal
     }
 
-    /// It is a call, so that a thread that need not look has none of its registers to save.
+    /// It is not inlined, so that a thread without a request saves no registers.
     @inline(never)
     private static func ofRequestOrNormal() -> CommandPriority { innermost ?? .normal }
 
-    /// The rank of a task that waits in an order with a bypass limit, which counts where nobody named a priority.
+    /// The rank of a task that waits in an order with a bypass limit, which applies if the call names no priority.
     static func rankOfTask(naming priority: CommandPriority?) -> Int64 {
         rank(ofTask(naming: priority), isNamed: priority != nil)
     }
@@ -60,7 +60,7 @@ enum RequestPriority {
         await $innermost.withValue(
             priority,
             operation: {
-                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+                // A closure that captures the isolation has it. Otherwise it would leave the caller's actor.
                 _ = isolation
                 do throws(Failure) {
                     result = .success(try await body())

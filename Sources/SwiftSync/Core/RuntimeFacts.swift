@@ -34,8 +34,8 @@ enum RuntimeFacts {
     /// Returns the context in which a task goes on that is being suspended with this continuation.
     ///
     /// Fact: a continuation is the address of its task, and a task has this context in its word 8. A context begins
-    /// with the context of the function that awaits it, and with the code that goes on there. Nothing but the
-    /// contention profile reads them, and not by its own loads: the system refuses what is no memory.
+    /// with the context of the function that awaits it, and with the code that goes on there. Only the contention
+    /// profile reads them, through a system call, which refuses invalid addresses.
     static func context(of continuation: UnsafeContinuation<Void, Never>) -> UnsafeRawPointer? {
         let task = unsafe unsafeBitCast(continuation, to: UnsafeRawPointer.self)
         return unsafe task.load(fromByteOffset: 8 * MemoryLayout<UInt>.stride, as: UnsafeRawPointer?.self)
@@ -48,7 +48,7 @@ enum RuntimeFacts {
         unsafe unsafeBitCast(continuation, to: UInt.self)
     }
 
-    /// Returns the address of the task that goes on by this job, where it is a task's; 0 for nil.
+    /// Returns the address of the task that this job resumes, if the job is a task's; 0 for nil.
     ///
     /// Fact: a task's job is the task itself.
     static func addressOfTask(of job: UnownedJob?) -> UInt {
@@ -171,7 +171,7 @@ enum RuntimeFacts {
 
     // MARK: - Dispatch
 
-    /// Returns what the object of a `DispatchQueue` wraps, as one word.
+    /// Returns the object that a `DispatchQueue` wraps, as one word.
     ///
     /// Fact: it is the object's only stored property, and follows the two words with which each Swift object begins. If
     /// ``QueueIdentity/wrapsAtSecondWord`` finds that it is elsewhere, the library does not use it.
@@ -180,7 +180,7 @@ enum RuntimeFacts {
         unsafe unsafeBitCast(queue, to: UnsafePointer<UInt>.self)[2]
     }
 
-    /// Has `function` called with `context` on the queue whose object wraps this word. The queue must exist as yet.
+    /// Calls `function` with `context` on the queue whose object wraps this word. The queue must still exist.
     ///
     /// Fact: what the object wraps is Dispatch's own queue, for which `dispatch_async_f` does what `dispatch_async`
     /// does. (Swift hides this function. A closure would be allocated three times on its way.)

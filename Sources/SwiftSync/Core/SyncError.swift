@@ -9,13 +9,13 @@
 /// }
 /// ```
 ///
-/// A type that conforms says more than the reason: its cases are those that can happen with its object, so a `switch`
-/// over them can be exhaustive. Your own errors may conform as well.
+/// A conforming type is more specific than the reason: its cases are those that can happen with its object, so a
+/// `switch` over them can be exhaustive. Your own errors may conform as well.
 ///
 /// Other modules have a `SyncError` too, for instance RealmSwift. A file that imports both writes
 /// `SwiftSync.SyncError`.
 public protocol SyncError: Error {
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     var reason: SyncErrorReason { get }
 }
 

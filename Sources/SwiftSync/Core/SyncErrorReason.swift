@@ -1,8 +1,8 @@
 import CSyncKernel
 
-/// Why a call did not do what it was asked for, in the words that all errors of this library share.
+/// Why a call failed, in terms that all errors of this library share.
 ///
-/// Each object throws an error type of its own, with the cases that can happen there. A program that does not care
+/// Each object throws an error type of its own, with the cases that can happen there. A program that need not know
 /// which object failed matches the reason instead. A reason matches any error that has it:
 ///
 /// ```swift
@@ -22,8 +22,8 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 
     private let word: Word
 
-    /// The timeout passed first, or the call tried once without waiting. A timeout never passes early. Where the
-    /// system gives a task no timer, some objects say this at once, and others ``outOfResources``.
+    /// The timeout passed first, or the call tried once without waiting. A timeout never passes early. Where the system
+    /// gives a task no timer, some objects report this at once, and others ``outOfResources``.
     public static let timedOut = Self(word: .timedOut)
     /// The call would wait for its own caller.
     public static let wouldDeadlock = Self(word: .wouldDeadlock)
@@ -37,7 +37,7 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
     public static let outOfResources = Self(word: .outOfResources)
     /// The count would exceed the most that there may be.
     public static let overflow = Self(word: .overflow)
-    /// None of the others. The error itself tells more.
+    /// None of the others. The error itself has the details.
     public static let other = Self(word: .other)
 
     /// The reason's name, for instance `timedOut`.
@@ -48,13 +48,13 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension SyncErrorReason {
-    /// The reason that a status of the kernel other than zero means. It is the one place that knows.
+    /// The reason for a nonzero status of the kernel. All conversions use this.
     ///
     /// - Parameter refusesWhenFull: whether the status is from an object that refuses when it is full. From any other
     ///   object `EAGAIN` says that the system gave no thread.
     init(status: Int32, refusesWhenFull: Bool = false) {
         switch status {
-        // What was tried once, and could not be had at once, is what `EBUSY` says.
+        // `EBUSY` reports a try that failed.
         case ETIMEDOUT, EBUSY: self = .timedOut
         case EDEADLK: self = .wouldDeadlock
         case ECANCELED: self = .cancelled

@@ -4,7 +4,7 @@ import Synchronization
 /// A task that waits: for a gate, a section, its turn on a queue, room, or the end of something. Every wait of a task
 /// in this library is an object of this class.
 ///
-/// Every party that grants, refuses, cancels or times out asks ``TaskWaitState``, and exactly one of them decides.
+/// Every party that grants, refuses, cancels or times out consults ``TaskWaitState``, and exactly one of them decides.
 /// There are two kinds of users:
 ///
 /// - Where this object's state word decides (for an entry of an ordered queue), the granting party calls
@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// The object must stay alive until it is resolved. The object that it is registered with holds a reference to it.
 ///
-/// A task that has to go on inside of what it waits for uses the subclass ``TurnWait``.
+/// A task that has to go on inside the section that it waits for uses the subclass ``TurnWait``.
 @safe
 class TaskWait: @unchecked Sendable {
     private let state: Atomic<TaskWaitState>
@@ -62,7 +62,7 @@ class TaskWait: @unchecked Sendable {
     /// - Parameters:
     ///   - deadline: when the wait is given up with `ETIMEDOUT`, for users whose kernel object knows no deadlines.
     ///   - isCancellable: whether the task's cancellation gives the wait up, with `ECANCELED`.
-    ///   - object: what it waits for, where that is no object of the kernel.
+    ///   - object: the object that it waits for, if that is no object of the kernel.
     ///   - isolation: the caller's isolation, in which the task goes on.
     ///   - register: makes the wait known to the party that resolves it, from inside of the suspension. A status other
     ///     than zero is the outcome.
@@ -73,9 +73,8 @@ class TaskWait: @unchecked Sendable {
         register: () -> Int32
     ) async -> Int32 {
         await suspend(until: deadline, isCancellable, object, isolation) { timer in
-            // A wait that has to be given up is not registered first: if nobody is before it, it could be granted. A
-            // wait whose deadline has passed already is registered, since it tries once: what it waits for may be
-            // there.
+            // A wait that has to be given up is not registered first: if it were first in order, it could be granted. A
+            // wait whose deadline has passed already is registered, since it tries once: its grant may be available.
             let triesOnce = deadline == Deadline.passed
             let status = cause ?? (triesOnce ? nil : timer?.start(for: self, deadline)) ?? 0
             testStep("TaskWait: queues", self)
@@ -86,7 +85,7 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// Does the same for a wait that the resolving party already knows.
+    /// Suspends the task for a wait that the resolving party already knows, and returns the outcome.
     @inline(__always)
     final func wait(
         until deadline: Int64 = Deadline.never, isCancellable: Bool = true, at object: (any WaitedObject)? = nil,
@@ -99,8 +98,8 @@ class TaskWait: @unchecked Sendable {
         }
     }
 
-    /// Does the same for one more wait of an object whose last wait was resolved. If a cause came meanwhile, it is the
-    /// outcome.
+    /// Suspends the task for another wait of an object whose last wait was resolved, and returns the outcome. If a
+    /// cause came meanwhile, it is the outcome.
     final func waitAgain(isolation: isolated (any Actor)? = #isolation, register: () -> Int32) async -> Int32 {
         if let cause = step({ $0.beginAgain() }) { return Deadline.outcome(cause) }
         return await wait(isolation: isolation, register: register)
@@ -114,7 +113,7 @@ class TaskWait: @unchecked Sendable {
         if let outcome { return Deadline.outcome(outcome) }
         let timer = deadline == Deadline.never ? nil : TaskWaitTimer()
         defer { timer?.stop() }
-        // Who only tries does so in a task that is cancelled because its deadline has passed, too.
+        // A try is made even in a task that was cancelled because its deadline has passed.
         let isCancellable = isCancellable && (deadline != Deadline.passed || Task.isCancelledByOthers)
         if !isCancellable { return await suspend(timer, deadline, object, isolation, register) }
         return await withTaskCancellationHandler {
@@ -147,10 +146,10 @@ class TaskWait: @unchecked Sendable {
         return outcome
     }
 
-    /// Says for the kernel what the task waits for, and in what order. An object of the library's is said already.
+    /// Describes for the kernel the purpose and the order of the wait. An object of the library is described already.
     func describe(_ told: inout csk_task_wait_t) {}
 
-    /// Whether a view shows the wait as it was described. Whoever takes a view asks, under a lock of the kernel's.
+    /// Whether a view shows the wait as it was described. A view reads this under a lock of the kernel.
     var isShown: Bool { outcome == nil }
 
     /// Parks the task and registers the wait; the continuation (or job) that resumes the task is stored already. The

@@ -33,7 +33,7 @@ struct TaskWaitState: RawRepresentable, AtomicRepresentable, Equatable {
     private mutating func raise(_ flag: UInt64) { rawValue |= flag }
     private func has(_ flag: UInt64) -> Bool { rawValue & flag != 0 }
 
-    /// Zero if the task got what it waits for, or an errno value; nil as long as nothing is decided.
+    /// Zero if the wait was granted, or an errno value; nil until that is decided.
     var outcome: Int32? { status(at: Self.outcomeShift) }
     /// Why the wait has to be given up, if it has.
     var cause: Int32? { status(at: Self.causeShift) }

@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// - Parameters:
 ///   - name: the name by which tests know the step.
-///   - subject: the object that the step is about. It is for tests of what other threads do: a worker, a timer, whoever
-///     grants.
+///   - subject: the object that the step is about. It is for tests of what other threads do: a worker, a timer, a
+///     granter.
 @inlinable @inline(__always)
 func testStep(_ name: StaticString, _ subject: @autoclosure () -> AnyObject? = nil) {
     #if DEBUG || SWIFTSYNC_TEST_STEPS

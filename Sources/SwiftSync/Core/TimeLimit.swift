@@ -1,4 +1,4 @@
-/// How long a call may wait: for a time from its beginning, or until an instant of a monotonic clock.
+/// A limit on how long a call may wait: a time from its beginning, or an instant of a monotonic clock.
 ///
 /// ```swift
 /// let cache = PriorityMutex([String: Int]()), index = PriorityMutex([Int]())
@@ -8,7 +8,7 @@
 /// let first = index.withLock(priority: .high, timeout: request) { $0.first }     // 5 ms for both
 /// ```
 ///
-/// A limit of zero or less, and an instant that is not ahead, try once. No wait ends early. A time that is too long for
+/// A limit of zero or less, or an instant that has passed, tries once. No wait ends early. A time that is too long for
 /// 64 bits of nanoseconds (292 years) never ends. A limit is read when the wait begins, and not before: a call that
 /// need not wait reads no clock. The deadline of `withDeadline` bounds each call that has a limit too, ``never``
 /// included: the earlier of the two counts.
@@ -20,8 +20,8 @@ public struct TimeLimit: Sendable {
         case never
         case duration(Duration)
         case seconds(Double)
-        /// What the clock shows at the instant. The size of an instant is not known when the library is compiled, and
-        /// that of a `Duration` is: so no inline path asks for it.
+        /// The time that the clock shows at the instant. The size of an instant is not known when the library is
+        /// compiled; that of a `Duration` is, so no inline path queries it.
         case continuousTime(Duration)
         case suspendingTime(Duration)
     }
@@ -60,38 +60,37 @@ public struct TimeLimit: Sendable {
         TimeLimit(.suspendingTime(RuntimeFacts.time(of: instant)))
     }
 
-    /// So many seconds from the beginning of the wait on. Zero or less tries once.
+    /// A number of seconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func seconds(_ seconds: some BinaryInteger) -> TimeLimit { .after(.seconds(seconds)) }
 
-    /// So many seconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN tries
-    /// once.
+    /// A number of seconds, with fractions, from the beginning of the wait on. `.infinity` never ends. NaN tries once.
     @inlinable
     public static func seconds(_ seconds: Double) -> TimeLimit { TimeLimit(.seconds(seconds)) }
 
-    /// So many milliseconds from the beginning of the wait on. Zero or less tries once.
+    /// A number of milliseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func milliseconds(_ milliseconds: some BinaryInteger) -> TimeLimit {
         .after(.milliseconds(milliseconds))
     }
 
-    /// So many milliseconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN
-    /// tries once.
+    /// A number of milliseconds, with fractions, from the beginning of the wait on. `.infinity` never ends. NaN tries
+    /// once.
     @inlinable
     public static func milliseconds(_ milliseconds: Double) -> TimeLimit { .seconds(milliseconds / 1e3) }
 
-    /// So many microseconds from the beginning of the wait on. Zero or less tries once.
+    /// A number of microseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func microseconds(_ microseconds: some BinaryInteger) -> TimeLimit {
         .after(.microseconds(microseconds))
     }
 
-    /// So many microseconds, fractions of one included, from the beginning of the wait on. `.infinity` never ends. NaN
-    /// tries once.
+    /// A number of microseconds, with fractions, from the beginning of the wait on. `.infinity` never ends. NaN tries
+    /// once.
     @inlinable
     public static func microseconds(_ microseconds: Double) -> TimeLimit { .seconds(microseconds / 1e6) }
 
-    /// So many nanoseconds from the beginning of the wait on. Zero or less tries once.
+    /// A number of nanoseconds from the beginning of the wait on. Zero or less tries once.
     @inlinable
     public static func nanoseconds(_ nanoseconds: some BinaryInteger) -> TimeLimit { .after(.nanoseconds(nanoseconds)) }
 
@@ -100,8 +99,8 @@ public struct TimeLimit: Sendable {
         if case .never = kind { true } else { false }
     }
 
-    /// The deadline of a wait that begins now and can report that it was too long: the nearer of the caller's own and
-    /// the one of `withDeadline`.
+    /// The deadline of a wait that begins now and can report a timeout: the earlier of the caller's own and that of
+    /// `withDeadline`.
     @usableFromInline
     func deadline() -> Int64 { Deadline.nearer(own) }
 
@@ -117,7 +116,7 @@ public struct TimeLimit: Sendable {
     }
 }
 
-/// The deadline that several waits of one call share. It is made when the first of them begins.
+/// The deadline that several waits of one call share. It is computed when the first of them begins.
 struct SharedDeadline {
     private let limit: TimeLimit
     private var made: Int64?

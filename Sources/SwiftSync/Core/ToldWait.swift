@@ -1,15 +1,15 @@
 import CSyncKernel
 
-/// What a task waits for where that is no object of the kernel: an ordered queue, or a pool of resources.
+/// An object that tasks wait for and that is no object of the kernel: an ordered queue, or a pool of resources.
 protocol WaitedObject: AnyObject, Sendable {
-    /// What it is, as the kernel knows it.
+    /// The kind of the object, in the kernel's terms.
     var toldKind: UInt32 { get }
     /// Its name, or where it was made.
     var toldPlace: csk_place_t { get }
 }
 
-/// A wait of a task as the kernel is told of it, for views, metrics and the contention profile; and the task's name,
-/// whatever the task waits for. It is made only while somebody asks (`csk_task_waits_are_told`).
+/// A wait of a task as reported to the kernel, for views, metrics and the contention profile; and the task's name,
+/// whatever the task waits for. It is made only while waits are observed (`csk_task_waits_are_told`).
 @safe
 struct ToldWait {
     @safe private let memory: UnsafeMutablePointer<csk_task_wait_t>

@@ -22,11 +22,11 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     private var job: UnownedJob?
     /// Why the wait could not be registered. Only the thread that enqueues uses it.
     private var refusal: Int32 = 0
-    /// The name of the task that waits, where somebody is told of waits. Only the task writes it, before it waits.
+    /// The name of the waiting task, if waits are observed. Only the task writes it, before it waits.
     @safe private var taskName: UnsafePointer<CChar>?
-    /// Whether a task waits, as it does in ``run(isCancellable:_:)``. It is written where the name is.
+    /// Whether a task waits, as in ``run(isCancellable:_:)``. It is written together with the name.
     private var isAwaited = false
-    /// The wait as the kernel is told of it. It is written before the task is parked, and then belongs to the task.
+    /// The wait as reported to the kernel. It is written before the task is parked, and then belongs to the task.
     private var told: ToldWait?
     let deadline: Int64
     /// Only the task uses the timer, except that the thread that enqueues starts it.
@@ -74,7 +74,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
     /// Runs the task's part of the wait once the task has this executor.
     @concurrent
     final func bodyInTurn(_ body: () -> Void) async -> Int32 {
-        // The loop is for a runtime that sees no reason to switch to another executor.
+        // The loop is for a runtime that does not switch to the other executor.
         while outcome == nil { await Task.yield() }
         let status = unsafe Deadline.outcome(outcome.unsafelyUnwrapped)
         told.take()?.end(status)
@@ -118,7 +118,7 @@ class TurnWait: TaskWait, TaskExecutor, @unchecked Sendable {
         }
         defer { if isTold { csk_deadlock_suspend(0) } }
         park {
-            // A wait that has to be given up is not registered first: if nobody is before it, it could be granted.
+            // A wait that has to be given up is not registered first: if it were first in order, it could be granted.
             refusal = cause ?? timer?.start(for: self, deadline) ?? 0
             testStep("TurnWait: queues", self)
             if refusal == 0 { refusal = register() }

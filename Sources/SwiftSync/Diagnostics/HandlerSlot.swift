@@ -10,11 +10,11 @@ import Musl
 ///
 /// A pthread mutex guards the slot. It is held only to read or exchange the handler, and to count refusals, and nothing
 /// is allocated or freed under it. A handler runs outside the mutex, and a replaced handler is released outside it. A
-/// thread-specific mark says that this thread is inside a handler, which ends a recursion.
+/// thread-specific mark records that this thread is inside a handler, and so ends a recursion.
 ///
-/// In a child of `fork` the mutex may belong to a thread that is not there, which may have been counting a refusal. So
-/// the child has the slot of the process begin anew, with the handler that was set: that is one word, which is changed
-/// by one store.
+/// In a child of `fork` the mutex may belong to a thread that does not exist there, which may have been counting a
+/// refusal. So the child resets the process's slot, and keeps the handler that was set: that is one word, changed by
+/// one store.
 @safe
 final class HandlerSlot: @unchecked Sendable {
     typealias Handler = @Sendable (SyncDiagnostics.Report) -> Void
@@ -30,7 +30,8 @@ final class HandlerSlot: @unchecked Sendable {
         pthread_atfork(nil, nil) { unsafe HandlerSlot.ofProcess?._withUnsafeGuaranteedRef { $0.beginInChild() } }
         return slot
     }()
-    /// The same. ``shared`` may be in the making when another thread forks: the child would wait for it.
+    /// The process's slot. ``shared`` may be under initialization when another thread forks: the child would wait for
+    /// it.
     private nonisolated(unsafe) static var ofProcess: Unmanaged<HandlerSlot>?
 
     @safe private let mutex: UnsafeMutablePointer<pthread_mutex_t>

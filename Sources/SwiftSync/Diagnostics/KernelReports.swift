@@ -6,11 +6,11 @@ import Glibc
 import Musl
 #endif
 
-/// Passes to ``SyncDiagnostics`` what the kernel detects by itself: a holder that has ended, a reader that does not
-/// end, a pool that can't continue, locks that are taken in a circle, a thread that must not block and does, memory
-/// that waits for reads.
+/// Passes the kernel's own reports to ``SyncDiagnostics``: a holder that has ended, a reader that does not end, a pool
+/// that can't continue, locks that are taken in a circle, a thread that blocks and must not, memory that waits for
+/// reads.
 enum KernelReports {
-    /// Everybody who makes a gate touches this. If C code of the program has set a reporter before, that reporter
+    /// Every initializer of a gate touches this. If C code of the program has set a reporter before, that reporter
     /// stays.
     static let arePassedOn: Void = {
         RuntimeFacts.areChecked
@@ -21,13 +21,13 @@ enum KernelReports {
         csk_deadlock_look_along { StalledQueues.look(now: $0, limit: $1) }
     }()
 
-    /// The thread of a long wait, by what it is.
+    /// The thread of a long wait, by its kind.
     private static func waiter(_ event: csk_event_t) -> String {
         if unsafe event.rank == csk_rank_t(CSK_THREAD_MAIN) { return "the main actor" }
         return unsafe event.thread_id == getpid() ? "the main thread" : "thread \(event.thread_id)"
     }
 
-    /// Memory waits for read sections, or does no more.
+    /// Memory waits for read sections, or no longer does.
     private static func reportMemory(_ event: csk_event_t, seconds: Double) {
         let count = unsafe event.rank, reads = unsafe event.name.map { unsafe String(cString: $0) }
         SyncDiagnostics.report(

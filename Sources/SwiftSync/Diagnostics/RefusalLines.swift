@@ -1,5 +1,5 @@
 /// Decides which refusals become a line. For each object and kind, the first becomes one. After that at most one line a
-/// second says how many there were since the line before. It is a value without a clock or a lock of its own.
+/// second gives their number since the previous line. It is a value without a clock or a lock of its own.
 ///
 /// It remembers at most ``limit`` objects. Objects that had no line for a second make room for others, because their
 /// next line would be due anyway. If there is no such object, the new ones share one line a second.
@@ -13,8 +13,9 @@ struct RefusalLines {
     static let limit = 256
     static let second: Int64 = 1_000_000_000
 
-    /// Which object refuses, and how. It is made outside the lock that protects the lines: hashing a text may allocate.
-    /// It is a hash, so that nothing is retained or freed under that lock. Two objects of one hash share their lines.
+    /// The object and the kind of a refusal. It is made outside the lock that protects the lines: hashing a text may
+    /// allocate. It is a hash, so that nothing is retained or freed under that lock. Two objects of one hash share
+    /// their lines.
     struct Origin: Equatable {
         private let hash: Int
 
@@ -46,7 +47,7 @@ struct RefusalLines {
     private var used = 0
     private var others: Count?
 
-    /// Returns what becomes of one more refusal. It is O(n) for n objects.
+    /// Returns what to do with one more refusal. It is O(n) for n objects.
     mutating func line(for origin: Origin, now: Int64) -> Line {
         for index in 0..<used where counts[index].origin == origin { return counts[index].count.line(now: now) }
         if used == Self.limit { keep { now - $0.lastLine < Self.second } }

@@ -3,31 +3,31 @@ import Synchronization
 
 /// A queue whose work may be suspended for long, with other work behind it: see ``StalledQueues``.
 protocol StallableQueue: AnyObject, Sendable {
-    /// What reports call it.
+    /// Its name in reports.
     var subject: String { get }
-    /// What is held up just now. It waits for nobody.
+    /// Returns what is held up at this instant. It never waits.
     var standstill: Standstill { get }
-    /// True once the watch looks at the queue.
+    /// True once the watch checks the queue.
     var isLookedAt: Atomic<Bool> { get }
 }
 
-/// What stands behind the running work of a queue.
+/// The work behind the running work of a queue.
 enum Standstill: Equatable {
     case nothing
     /// Something waits, and `begun` works have begun: the last of these may hold it up.
     case some(begun: UInt64)
-    /// Somebody is changing the queue just now.
+    /// Another thread is changing the queue.
     case unknown
 }
 
-/// Says for how long the same work has held up a queue. It is a pure value.
+/// Measures for how long the same work has held up a queue. It is a pure value.
 struct StallWatch {
     private var begun: UInt64?
     private var since: Int64 = 0
     private var isTold = false
 
-    /// Returns for how long the same work was seen, in nanoseconds, if that has become `limit` with this look.
-    /// `isFirst` is true for a look that does not follow another one: what happened before it was not watched.
+    /// Returns for how long the same work was seen, in nanoseconds, if that reaches `limit` with this check. `isFirst`
+    /// is true for a check without a predecessor: what happened before it was not observed.
     mutating func look(_ standstill: Standstill, now: Int64, limit: Int64, isFirst: Bool) -> Int64? {
         if isFirst { begun = nil }
         switch standstill {
@@ -43,19 +43,19 @@ struct StallWatch {
     }
 }
 
-/// The queues of the overlay at which the deadlock watch looks: those to which work came behind other work while it
-/// was on. It reports a queue (`queueStalled`) where the same work has held up others for as long as the watch's limit,
+/// The queues of the overlay that the deadlock watch checks: those to which work came behind other work while it was
+/// on. It reports a queue (`queueStalled`) where the same work has held up others for as long as the watch's limit,
 /// once for that work.
 ///
-/// A queue comes by a list that only grows at its head, and which the watch's thread takes as a whole: nobody waits for
-/// anybody here, and nothing is done for queues that are idle. The list of those that have come is that thread's own,
-/// and is changed by single stores, so that a child of fork finds it whole; but for queues that came just before the
-/// fork, which the child's watch does not look at.
+/// A queue is added to a list that only grows at its head, and which the watch's thread takes as a whole: no thread
+/// waits here, and idle queues cost nothing. That thread alone owns the list of the taken queues, and changes it by
+/// single stores, so that a child of fork finds it whole; only queues that were added just before the fork are not
+/// checked in the child.
 enum StalledQueues {
     private final class Member {
         weak var queue: (any StallableQueue)?
         var watch = StallWatch()
-        /// The address of the one that came before it, retained, or 0; until it is taken.
+        /// The address of the member that was added before it, retained, or 0; until it is taken.
         var earlier: UInt = 0
         var next: Member?
 
@@ -64,14 +64,14 @@ enum StalledQueues {
         }
     }
 
-    /// The address of the member that came last, retained, or 0. The release of each that comes pairs with the acquire
-    /// of the thread that takes them.
+    /// The address of the last added member, retained, or 0. The release of each addition pairs with the acquire of the
+    /// thread that takes the list.
     private static let latest = Atomic<UInt>(0)
-    /// These two are the watch's thread's.
+    /// Only the watch's thread uses these two.
     nonisolated(unsafe) private static var first: Member?
     nonisolated(unsafe) private static var lastLook = Int64.min
 
-    /// True while queues to which work comes are to be added.
+    /// True while queues that get work are to be added.
     static var areWatched: Bool { csk_deadlock_is_watching() }
 
     /// Adds the queue, unless it was added before. It may allocate.
@@ -88,7 +88,7 @@ enum StalledQueues {
         }
     }
 
-    /// Looks at each queue. It is called on the watch's thread, each time that one looks.
+    /// Checks each queue. The watch's thread calls this at each of its checks.
     static func look(now: Int64, limit: Int64) {
         // A second on a busy machine is no pause.
         let isFirst = unsafe lastLook == .min || now - lastLook - 1_000_000_000 > limit

@@ -1,6 +1,6 @@
-/// The one place where the library reports misuse that it has survived: a completion that was called twice, work that
-/// came after a shutdown, a timeout that is not a number. It also reports a lock whose holder's thread has ended. A
-/// thread that waits for that lock makes this report.
+/// Reports misuse that the library has survived: a completion that was called twice, work that came after a shutdown, a
+/// timeout that is not a number. It also reports a lock whose holder's thread has ended. A thread that waits for that
+/// lock makes this report.
 ///
 /// Without a handler each report becomes one line on the standard error stream. A handler replaces the line:
 ///
@@ -12,15 +12,15 @@
 ///
 /// The handler runs on the thread where the misuse happened, before the call at fault returns, and never while the
 /// library holds a lock of its own. Reports of waits (`deadlock`, `longWait`, `queueStalled`, `memoryWaits`) come on a
-/// thread of the library's own. The handler may use every type of this library, but no lock and no queue that the
-/// report is about, nor one behind which it would wait for these: `holderEnded` would wait for ever, and of a report of
-/// waits the thread that looks for the next. If the handler itself causes a report on the same thread, that report is
-/// not passed to it again, but written to the standard error stream.
+/// thread of the library. The handler may use every type of this library, except a lock or queue that the report is
+/// about, or one behind which it would wait for these: after `holderEnded` it would wait for ever, and a report of
+/// waits would block the thread that detects the next. If the handler itself causes a report on the same thread, that
+/// report is not passed to it again, but written to the standard error stream.
 ///
-/// Refusals (`refusedWhenFull`, `refusedAfterShutdown`) are backpressure rather than misuse, and come as often as
-/// somebody tries. A handler gets each refusal. The standard error stream gets the first of an object, and then at most
-/// one line a second, which says how many there were since the line before. If more than 256 objects refuse within one
-/// second, the others share a line.
+/// Refusals (`refusedWhenFull`, `refusedAfterShutdown`) are backpressure rather than misuse, and come at each refused
+/// call. A handler gets each refusal. The standard error stream gets the first of an object, and then at most one line
+/// a second, which gives their number since the previous line. If more than 256 objects refuse within one second, the
+/// others share a line.
 public enum SyncDiagnostics {
     /// Replaces what is called for each report. Nil brings back the line on the standard error stream.
     ///

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// What an object is, in views and metrics.
+/// The kind of an object, in views and metrics.
 public enum SyncObjectKind: String, Sendable, Hashable {
     /// A mutex, a section, or a value and its commands.
     case mutex

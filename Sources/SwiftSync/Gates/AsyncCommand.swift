@@ -3,8 +3,9 @@ public import Dispatch
 
 /// An asynchronous command. It waits for the gate, then for its queue, and then runs inside the section.
 ///
-/// It knows nothing of the type of the value, but for what a subclass adds. What users gave stands in typed stored
-/// properties: in the context of the body, or in a ``ValueCommand``. So the optimizer sees that it outlives the call.
+/// It is independent of the value's type, except for what a subclass adds. Users' closures and values are in typed
+/// stored properties: in the context of the body, or in a ``ValueCommand``. So the optimizer sees that they outlive the
+/// call.
 @usableFromInline
 @safe
 class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
@@ -16,16 +17,16 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
         case isSeenTo
     }
 
-    /// What the command does when its turn has come, with the status 0, or cannot come. It runs on the queue. With the
-    /// status 0 this thread holds the gate, and whoever calls it keeps the value's box alive until it has returned.
+    /// Runs on the queue when the command's turn has come, with the status 0, or cannot come. With the status 0 this
+    /// thread holds the gate, and the caller keeps the value's box alive until the body has returned.
     @usableFromInline
     typealias Body = @Sendable (AsyncCommand, Int32) -> Ending
 
     @safe private final let gate: UnsafeMutablePointer<csk_gate_t>
     final let queue: DispatchQueue
     private final let body: Body
-    /// The box, where the gate must last until the timers' thread is done with the command. Nobody else needs it: the
-    /// box lasts until all accepted commands have begun, and from then on the lane's block keeps it.
+    /// The box, if the gate must last until the timers' thread is done with the command. Otherwise it is not needed:
+    /// the box lasts until all accepted commands have begun, and from then on the lane's block keeps it.
     private final let box: AnyObject?
     @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
 
@@ -64,6 +65,6 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
         unsafe csk_gate_unlock(gate)
     }
 
-    /// The thread that holds the gate is no longer inside of it; whoever leaves the gate may be another one.
+    /// The holding thread is no longer inside the gate; another thread may leave it.
     final func disown() { unsafe csk_gate_disown(gate) }
 }

@@ -13,9 +13,9 @@ enum CommandLane {
     /// The limit lets other blocks of the queue run in between.
     private static var commandsPerBlock: Int { 64 }
 
-    /// The waiter that was granted the gate holds the lane until this function says that it holds the lane itself. From
-    /// then on the waiter may time out and go, and with it the last reference to its queue. One without a timeout stays
-    /// until the block that is dispatched here begins it, or another that came meanwhile.
+    /// The waiter that was granted the gate holds the lane until this function takes its own hold of the lane. From
+    /// then on the waiter may time out and end, and with it the last reference to its queue. A waiter without a timeout
+    /// stays until a block begins it: the one that is dispatched here, or another that came meanwhile.
     static let granted: csk_gate_lane_function_t = { lane, context in
         let value = unsafe context!.assumingMemoryBound(to: ValueLanes.self)
         let command = unsafe GateWaiter.owner(of: lane!.pointee.front!, as: AsyncCommand.self)

@@ -1,11 +1,11 @@
 public import CSyncKernel
 
-/// One allocation that holds a gate, what the gate is called, and the value behind it. Its users decide when the value
-/// is destroyed. The header is a gate with its place, or begins with it. Each deinit ends the place.
+/// One allocation that holds a gate, its name, and the value behind it. Its users decide when the value is destroyed.
+/// The header is a gate with its place, or begins with it. Each deinit ends the place.
 ///
 /// The pointers stay valid for as long as the box exists, and using one does not keep the box: its life ends with its
-/// last use. So the kernel is called inside of ``withGate(_:)``, and who enters a section uses the box once more in
-/// ``leave()``. Who keeps a pointer keeps the box beside it (`docs/design/memory.md`).
+/// last use. So the kernel is called inside of ``withGate(_:)``, and a section uses the box once more in ``leave()``.
+/// Code that keeps a pointer keeps the box beside it (`docs/design/memory.md`).
 @usableFromInline
 @safe
 class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
@@ -27,7 +27,7 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
     }
 
-    /// Enters at normal rank if nobody is inside or waits before it. That is the inline part of entering.
+    /// Enters at normal rank if the gate is free and no waiter goes first. This is the inline part of entering.
     @inlinable
     @inline(__always)
     final func enterFast() -> Bool { unsafe withGate { unsafe csk_gate_enter_fast($0) } }
@@ -44,7 +44,7 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
         }
     }
 
-    /// What messages and reports call the gate.
+    /// The gate's name in messages and reports.
     @usableFromInline
     final var name: String { unsafe withGate { unsafe place.name(of: $0) } }
 

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// How a lock chooses between speed and strictness when threads contend.
+/// Decides between speed and strict order when threads contend for a lock.
 ///
 /// ```swift
 /// let log = PriorityMutex([String](), policy: .strict)
@@ -13,8 +13,8 @@ public enum GatePolicy: Sendable, Hashable {
     /// The default. The order among waiters is strict, but a new arrival may take a free lock if no waiter has a higher
     /// priority. A waiter that was overtaken that way for 0.25 to 0.78 ms is handed the lock directly.
     case fast
-    /// Every release hands the lock to the next waiter. Nobody overtakes a waiter, and each hand-off costs a wake. Use
-    /// it for sections of 10 us and more.
+    /// Every release hands the lock to the next waiter. No arrival overtakes a waiter, and each hand-off costs a wake.
+    /// Use it for sections of 10 us and more.
     case strict
 
     @usableFromInline

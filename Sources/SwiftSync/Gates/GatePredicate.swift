@@ -1,6 +1,7 @@
 import CSyncKernel
 
-/// A predicate as the kernel asks it, on whatever thread leaves the gate. It says whether somebody who waits can go on.
+/// A predicate in the kernel's form. The thread that leaves the gate evaluates it, to decide whether a waiter can go
+/// on.
 @safe
 struct GatePredicate {
     private let isTrue: () -> Bool
@@ -9,7 +10,7 @@ struct GatePredicate {
         self.isTrue = isTrue
     }
 
-    /// Calls `body` with what the kernel wants: a function, and its context.
+    /// Calls `body` with the function and the context that the kernel expects.
     static func withKernelForm<Result>(
         of isTrue: () -> Bool, _ body: (csk_gate_predicate_t, UnsafeMutableRawPointer) -> Result
     ) -> Result {

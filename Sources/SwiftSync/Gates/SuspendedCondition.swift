@@ -6,17 +6,18 @@ import Synchronization
 ///
 /// 1. The task holds the gate, has found the predicate false, registers it, and leaves the gate.
 /// 2. Some thread that leaves the gate finds the predicate true. Holding the gate still, it queues the task's waiter,
-///    which has the condition's place. So the task has the gate in its turn, and nobody whose turn is later takes what
-///    it waits for.
+///    which has the condition's place. So the task gets the gate in its turn, and no later waiter takes what it waits
+///    for.
 /// 3. The task is granted the gate like every ``SuspendedWaiter``. Cancellation and deadlines end the first part of the
-///    wait only: whoever was found must come to the gate, since those that wait behind it are asked when it leaves.
+///    wait only: a task whose predicate was found true must enter the gate, since the predicates behind it are
+///    evaluated when it leaves.
 @safe
 final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
     private let isTrue: () -> Bool
     private let rank: Int64?
     @safe @exclusivity(unchecked) private var condition = unsafe csk_gate_condition_t()
     @safe private let kernelCondition: UnsafeMutablePointer<csk_gate_condition_t>
-    /// The thread that takes the condition out at this moment. It holds no gate, and resolves the wait itself.
+    /// The thread that is removing the condition. It holds no gate, and resolves the wait itself.
     private let withdrawer = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var isWithdrawn = false
 
@@ -30,8 +31,8 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         unsafe super.init(gate, of: box, isolation: isolation)
     }
 
-    /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless somebody
-    /// has been faster, the predicate true; or an errno value with the gate left.
+    /// Leaves the gate, which the calling thread holds, and waits. It returns 0 with the gate held and, unless another
+    /// was faster, the predicate true; or an errno value with the gate left.
     func acquireWhenTrue(deadline: Int64) async -> Int32 {
         // A task that is cancelled at this moment may go on as another thread, which leaves the gate then.
         unsafe csk_gate_disown(gate)
@@ -62,7 +63,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         return status
     }
 
-    /// It waits for the predicate, or for the gate, or for nothing.
+    /// The task waits for the predicate, or for the gate, or no longer.
     override func raise(to rank: Int64) {
         unsafe csk_gate_raise_watch(gate, kernelCondition, rank)
         super.raise(to: rank)
@@ -77,8 +78,8 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         condition.ended(status)
     }
 
-    /// Where this thread holds the gate no code of users may run. So the last reference must not be released here: it
-    /// is not, since the task has another one, and is told elsewhere or by the grant.
+    /// While this thread holds the gate it must run no users' code. So it must not release the last reference here. It
+    /// doesn't: the task has another reference, and is resumed elsewhere or by the grant.
     private func ended(_ status: Int32) {
         let refusal = status == 0 ? queueInPlace() : status
         if refusal == 0 { return }
@@ -89,7 +90,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         }
     }
 
-    /// Queues the waiter at the rank that the condition has by now, and so in its place.
+    /// Queues the waiter at the condition's present rank, and so in its place.
     private func queueInPlace() -> Int32 {
         unsafe queue(rank: csk_gate_condition_rank(kernelCondition), deadline: Deadline.never)
     }

@@ -8,7 +8,7 @@ class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
     final let box: AnyObject
     final let executor: UInt
     @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
-    /// Taken once: each taking of the address is an access to the memory, which the kernel's threads use.
+    /// The waiter's address, taken once: taking it counts as an access to the memory, which the kernel's threads use.
     final let waiter: GateWaiter
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, isolation: (any Actor)?) {

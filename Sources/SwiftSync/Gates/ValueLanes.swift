@@ -2,17 +2,17 @@ public import CSyncKernel
 import Synchronization
 
 /// The lanes of one value, by queue and executor. The kernel keeps the commands of a lane in order; it finds the lane,
-/// and gives one that nobody uses any more to another queue or executor.
+/// and reassigns an unused lane to another queue or executor.
 ///
 /// They are made by the first command that needs them, and last as long as the value's box. A lane holds neither the
-/// box nor its queue: those that wait in it hold their queue, and who closes the box, or a block of the lane, the box.
+/// box nor its queue: its waiters hold their queue; the closing waiter, or a block of the lane, holds the box.
 @usableFromInline
 @safe
 struct ValueLanes {
     /// The kernel's part, whose context is the whole.
     fileprivate var lanes = unsafe csk_gate_lanes_t()
     @safe let gate: UnsafeMutablePointer<csk_gate_t>
-    /// What keeps all of this alive.
+    /// The object that keeps all of this alive.
     @safe let box: Unmanaged<AnyObject>
 
     private init(_ gate: UnsafeMutablePointer<csk_gate_t>, _ box: AnyObject) {
@@ -50,7 +50,7 @@ struct ValueLanes {
         return unsafe UnsafeMutablePointer(bitPattern: found)!
     }
 
-    /// Frees the lanes of a gate that nobody uses any more.
+    /// Frees the lanes of a gate that is no longer used.
     @usableFromInline
     static func free(_ gate: UnsafeMutablePointer<csk_gate_t>) {
         let address = unsafe slot(gate).pointee.load(ordering: .acquiring)

@@ -3,10 +3,10 @@
 import CSyncKernel
 public import ServiceLifecycle
 
-/// Ends queues and pools when a `ServiceGroup` shuts down gracefully: one after the other, by one deadline.
+/// Drains queues and pools when a `ServiceGroup` shuts down gracefully: one after the other, by one deadline.
 ///
-/// A group shuts its services down in the reverse order of its list. So list the drains before the server, which
-/// then takes no more requests when they begin:
+/// A group shuts its services down in the reverse order of its list. So list the drains before the server, which then
+/// accepts no more requests when they begin:
 ///
 /// ```swift
 /// let drains = DrainService(timeout: .seconds(10))
@@ -17,16 +17,15 @@ public import ServiceLifecycle
 /// try await group.run()
 /// ```
 ///
-/// Each queue refuses what comes from then on, and runs what it has accepted; a pool waits for its uses. What is
-/// late at the deadline is given up: works of a ``WorkQueue`` or ``ConcurrentWorkQueue`` that have not begun are
-/// dropped, and ``DrainServiceError/timedOut(_:)`` names all that was late. It needs the package's trait
-/// `ServiceLifecycle`.
+/// Each queue refuses later work, and runs the work that it has accepted; a pool waits for its uses. At the deadline,
+/// works of a ``WorkQueue`` or ``ConcurrentWorkQueue`` that have not begun are dropped, and
+/// ``DrainServiceError/timedOut(_:)`` names every drain that was late. It needs the package's trait `ServiceLifecycle`.
 public struct DrainService: Service {
     private struct Step: Sendable {
         let name: String
-        /// Ends the admission, and returns whether all has ended by the instant. Throws if the task is cancelled.
+        /// Ends admission, and returns whether all work has ended by the instant. Throws if the task is cancelled.
         let drain: @Sendable (ContinuousClock.Instant) async throws -> Bool
-        /// Ends the admission, and drops what can be dropped. Never waits.
+        /// Ends admission, and drops the work that can be dropped. Never waits.
         let giveUp: @Sendable () async -> Void
     }
 
@@ -35,8 +34,8 @@ public struct DrainService: Service {
 
     /// A service without anything to drain yet.
     ///
-    /// - Parameter timeout: how long all of it may take together, from the begin of the shutdown on. Zero or less
-    ///   gives up at once what has not ended. More than 292 years, and ``TimeLimit/never``, count as that.
+    /// - Parameter timeout: how long the drains may take together, from the begin of the shutdown. Zero or less gives
+    ///   up at once. More than 292 years, and ``TimeLimit/never``, count as 292 years.
     public init(timeout: TimeLimit) {
         self.timeout = timeout
     }
@@ -86,12 +85,12 @@ public struct DrainService: Service {
             giveUp: { await pool.shutdown(timeout: .zero) })
     }
 
-    /// Adds anything else that ends.
+    /// Adds any other drain.
     ///
     /// - Parameters:
-    ///   - name: what errors call it.
-    ///   - drain: ends it, and returns whether that was done by the instant. It is called once, or, where the
-    ///     service is cancelled or late, with an instant that has passed. It throws if its task is cancelled.
+    ///   - name: its name in errors.
+    ///   - drain: drains it, and returns whether that was done by the instant. It is called once; if the service is
+    ///     cancelled or late, with an instant that has passed. It throws if its task is cancelled.
     public func draining(
         name: String, _ drain: @escaping @Sendable (ContinuousClock.Instant) async throws -> Bool
     ) -> DrainService {
@@ -118,17 +117,17 @@ public struct DrainService: Service {
         }
     }
 
-    /// The instant at which a shutdown that begins now is late. An instant has no room for every span.
+    /// The deadline of a shutdown that begins now. An instant can't represent every span.
     private func deadline() -> ContinuousClock.Instant {
         // In this order, so that the instant is never early.
         let now = csk_now(), rest = max(timeout.deadline() - now, 0)
         return .now + .nanoseconds(rest)
     }
 
-    /// Suspends the task until the group shuts down, then ends what was added, in that order.
+    /// Suspends the task until the group shuts down, then drains what was added, in that order.
     ///
-    /// - Throws: ``DrainServiceError/timedOut(_:)``; `CancellationError` if the task is cancelled, before or during
-    ///   the shutdown: then all is given up at once.
+    /// - Throws: ``DrainServiceError/timedOut(_:)``; `CancellationError` if the task is cancelled, before or during the
+    ///   shutdown: then it gives up at once.
     public func run() async throws {
         var ended = 0, late: [String] = []
         do {
@@ -149,9 +148,9 @@ public struct DrainService: Service {
     }
 }
 
-/// Why a ``DrainService`` did not end all that it was to end.
+/// Why a ``DrainService`` did not drain everything.
 public enum DrainServiceError: Error, Sendable, Hashable {
-    /// These had not ended at the deadline: their names, in the order in which they were added.
+    /// The names of those that had not ended at the deadline, in the order in which they were added.
     case timedOut([String])
 }
 

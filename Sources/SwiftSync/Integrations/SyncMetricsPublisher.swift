@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-/// Passes what ``SyncMetrics`` counts on to swift-metrics.
+/// Publishes the counts of ``SyncMetrics`` to swift-metrics.
 ///
 /// ```swift
 /// try SyncMetrics.start()
@@ -17,9 +17,9 @@ import Musl
 /// let publishing = Task { try await publisher.run(every: .seconds(10)) }
 /// ```
 ///
-/// Each call of ``publish()`` adds what came since the one before. These are the labels, with the dimensions `kind` and
-/// `name` but for the last two. The `kind` of threads that wait at a work queue says for what: `work queue: turn`,
-/// `work queue: room` or `work queue: drain`.
+/// Each call of ``publish()`` adds the counts since the previous call. These are the labels, with the dimensions `kind`
+/// and `name` except for the last two. For threads that wait at a work queue the `kind` includes the purpose: `work
+/// queue: turn`, `work queue: room` or `work queue: drain`.
 ///
 /// | label | type | |
 /// |---|---|---|
@@ -36,10 +36,10 @@ import Musl
 /// | `swiftsync_timer_lateness_nanoseconds` | `Counter` | how late timers were served, together |
 /// | `swiftsync_metrics_lost` | `Counter` | waits that were not counted |
 ///
-/// In a child of fork, where nothing has been counted yet, it begins anew: it passes on what came in the child. The
-/// backend is a copy of the parent's, with the numbers of the parent. (On Linux before 4.14 the counts are a copy too,
-/// and are passed on once more.) A fork must not come while another thread is in ``publish()``: the child's calls would
-/// wait for that thread for ever. Make a new publisher in the child, and a new backend, where that may happen.
+/// In a child of fork, where nothing has been counted yet, it begins anew: it publishes the child's counts. The backend
+/// is a copy of the parent's, with the numbers of the parent. (On Linux before 4.14 the counts are a copy too, and are
+/// published once more.) Don't fork while another thread is in ``publish()``: the child's calls would wait for that
+/// thread for ever. Make a new publisher in the child, and a new backend, where that may happen.
 ///
 /// It needs the package's trait `Metrics`.
 public final class SyncMetricsPublisher: Sendable {
@@ -56,26 +56,26 @@ public final class SyncMetricsPublisher: Sendable {
     }
 
     private let factory: any MetricsFactory
-    /// How long a service of it waits between two calls of ``publish()``.
+    /// The pause of its service between two calls of ``publish()``.
     public let interval: Duration
     private let published = Mutex(Published())
 
-    /// A publisher for a factory. It never blocks.
+    /// Makes a publisher for a factory. It never blocks.
     ///
     /// - Parameters:
-    ///   - factory: makes the counters; that of the process by default, as it is at this call.
-    ///   - interval: how long it waits between two calls of ``publish()`` as a service of swift-service-lifecycle.
+    ///   - factory: makes the counters. The default is the process's factory at the time of this call.
+    ///   - interval: the pause between two calls of ``publish()`` as a service of swift-service-lifecycle.
     public init(factory: any MetricsFactory = MetricsSystem.factory, interval: Duration = .seconds(10)) {
         self.factory = factory
         self.interval = interval
     }
 
-    /// Passes on what was counted since the call before, or at all. It may be called from any thread. It waits for
-    /// another call of it, and is as slow as the backend; it is O(n log n) for n names.
+    /// Publishes the counts since the previous call, or since the start. It may be called from any thread. It waits for
+    /// a concurrent call, and is as slow as the backend; it is O(n log n) for n names.
     public func publish() {
         published.withLock { published in
             if published.process != getpid() { published = Published() }
-            // Under the lock: numbers that are passed on after later ones would have gone back.
+            // Under the lock: otherwise older numbers could be published after newer ones, and would go back.
             let now = SyncMetrics.current()
             for waits in now.waits {
                 let key = Key(kind: waits.kind, purpose: waits.purpose, name: waits.name)

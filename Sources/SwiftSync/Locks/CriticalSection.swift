@@ -17,7 +17,7 @@ public struct CriticalSection: @unchecked Sendable {
     @usableFromInline
     let box: OwningGateBox<Void>
 
-    /// Makes a section that no thread is in. It makes one allocation and never blocks.
+    /// Makes a free section. It makes one allocation and never blocks.
     ///
     /// - Parameters:
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
@@ -28,18 +28,18 @@ public struct CriticalSection: @unchecked Sendable {
         box = unsafe .make((), .fast, 0, .named(name, fileID, line))
     }
 
-    /// Makes a section that knows no place, for a reference to the initializer.
+    /// Makes a section without a recorded place, for references to the initializer.
     @_disfavoredOverload
     @inlinable
     public init() {
         box = unsafe .make((), .fast, 0, .unknown)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { unsafe box.name }
 
-    /// Runs `closure` inside the section, and returns what it returns. It waits for as long as it takes.
+    /// Runs `closure` inside the section, and returns what it returns. It waits without a limit.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. A thread that is inside enters at once. What
     /// `closure` throws is rethrown.

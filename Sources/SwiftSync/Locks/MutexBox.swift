@@ -1,7 +1,7 @@
 public import CSyncKernel
 
-/// The box of a ``PriorityMutex``. Tasks wait at its gate in lanes, one for each executor, which exist from the first
-/// task that has to wait on. The value lives as long as the box.
+/// The box of a ``PriorityMutex``. Tasks wait at its gate in lanes, one for each executor. The first task that has to
+/// wait creates them. The value lives as long as the box.
 @usableFromInline
 @safe
 final class MutexBox<Value: ~Copyable>: GateBox<ValueHeader, Value> {

@@ -1,7 +1,8 @@
 public import CSyncKernel
 
 extension PriorityMutex where Value: ~Copyable {
-    /// The type of ``PriorityMutex/suspending``: sections for which a task waits while it is suspended.
+    /// The type of ``PriorityMutex/suspending``: sections that a task enters by suspending instead of blocking its
+    /// thread.
     ///
     /// ```swift
     /// let cache = PriorityMutex([String: Int]())
@@ -9,14 +10,14 @@ extension PriorityMutex where Value: ~Copyable {
     /// let size = try await cache.suspending.withLock(priority: .low, timeout: .milliseconds(5)) { $0.count }
     /// ```
     ///
-    /// Tasks stand in the one queue of the mutex together with threads: by priority, and within one priority by
-    /// arrival. The section itself is synchronous and runs where the task runs, on the caller's actor if there is one.
-    /// If that executor has not come to a task within 1 ms of its turn, waiters of other executors and threads go
-    /// first; the task keeps its place. So an executor that is stuck behind the mutex can't stop it.
+    /// Tasks and threads wait in one order: by priority, and within one priority by arrival. The section itself is
+    /// synchronous and runs where the task runs, on the caller's actor if there is one. If that executor has not
+    /// started a task within 1 ms of its turn, waiters of other executors and threads go first; the task keeps its
+    /// place. So an executor that is stuck behind the mutex can't stall it.
     ///
-    /// A mutex that nobody holds costs no suspension; and no allocation if it is ``GatePolicy/fast``, has no bypass
-    /// limit and was used before. A task that has to wait costs two allocations, the first wait of an executor one
-    /// more, and so does any other section. Waiting is O(log n) amortized with n waiters.
+    /// A free mutex costs no suspension; and no allocation if it is ``GatePolicy/fast``, has no bypass limit and was
+    /// used before. A task that has to wait costs two allocations, the first wait of an executor one more, and so does
+    /// any other section. Waiting is O(log n) amortized with n waiters.
     @frozen
     public struct Suspending: @unchecked Sendable {
         @usableFromInline
@@ -27,7 +28,7 @@ extension PriorityMutex where Value: ~Copyable {
             self.box = box
         }
 
-        /// Runs `body` with the value while nobody else has it, and returns what it returns.
+        /// Runs `body` with exclusive access to the value, and returns what it returns.
         ///
         /// It suspends the task while it waits, and blocks no thread. A nil `priority` is that of `withPriority`, or of
         /// the task, which moves up where it is escalated while it waits. A timeout of zero or less tries once, and no
@@ -51,8 +52,8 @@ extension PriorityMutex where Value: ~Copyable {
             return box.enterFast() && mayStay()
         }
 
-        /// Says whether a task that has passed the queue stays inside. A task of this executor may have lost its turn,
-        /// and it comes first.
+        /// Returns whether a task that has passed the queue stays inside. A task of this executor may have lost its
+        /// turn, and that task goes first.
         @inlinable
         func mayStay() -> Bool {
             if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return true }
@@ -60,8 +61,8 @@ extension PriorityMutex where Value: ~Copyable {
             return false
         }
 
-        /// On return the calling thread holds the gate. Up to the end of the section nothing may change the thread, so
-        /// every call on the way has the caller's isolation.
+        /// On return the calling thread holds the gate. The thread must not change before the section ends, so every
+        /// call on the way has the caller's isolation.
         @usableFromInline
         func enterSlowly(
             _ priority: CommandPriority?, _ limit: TimeLimit
@@ -72,7 +73,7 @@ extension PriorityMutex where Value: ~Copyable {
         func enterSlowly(
             _ priority: CommandPriority?, deadline: Int64
         ) async throws(PriorityMutexError) {
-            // A wait that only tries does not stand in the queue: it would bar others until the timers' thread came.
+            // A wait that only tries is not queued: it would block later waiters until the timers' thread removes it.
             if deadline == Deadline.passed {
                 let priority = RequestPriority.ofTask(naming: priority).rawValue
                 if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority) }) != 0 { throw .timedOut }
@@ -89,23 +90,23 @@ extension PriorityMutex where Value: ~Copyable {
             if status != 0 { stop(status) }
         }
 
-        /// The mutex would stay held for good, so it is better to stop.
+        /// The mutex would stay held for good, so the program stops.
         @usableFromInline
         func stop(_ status: Int32) -> Never {
             fatalError("PriorityMutex \(box.name): a suspending section can't leave: \(statusText(status))")
         }
     }
 
-    /// Sections for which a task waits while it is suspended, instead of blocking its thread.
+    /// Sections that a task enters by suspending instead of blocking its thread.
     ///
-    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
-    /// overload of ``withLock(_:)`` would be the one that the compiler chooses in every async function, and demand an
-    /// `await` there; but ``withLock(_:)`` is right in async functions too, where sections are short and contention is
-    /// rare. Use this form where a task may have to wait for long.
+    /// The name is `suspending`, as for every object of this library that also has blocking forms. An `async` overload
+    /// of ``withLock(_:)`` would be chosen by the compiler in every async function, and would demand an `await` there;
+    /// but ``withLock(_:)`` is right in async functions too, where sections are short and contention is rare. Use this
+    /// form where a task may have to wait for long.
     @inlinable
     public var suspending: Suspending { Suspending(box) }
 
-    /// For tests: how long an executor may take to come to a task in its turn.
+    /// For tests: how long an executor may take to start a task in its turn.
     init(
         _ value: consuming sending Value, policy: GatePolicy = .fast, graceMicroseconds: UInt32,
         bypassLimit: UInt32? = nil

@@ -1,5 +1,5 @@
 extension PriorityMutex.Suspending where Value: ~Copyable {
-    /// Runs `body` with the value as soon as `predicate` is true of it and nobody else has it.
+    /// Runs `body` with exclusive access to the value as soon as `predicate` is true of it.
     ///
     /// ```swift
     /// let queue = PriorityMutex([Int]())
@@ -9,17 +9,17 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     /// ```
     ///
     /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order:
-    /// by priority, and then by arrival. Whoever leaves the mutex asks the predicates in that order, and sends the
-    /// first whose predicate is true on its way. `predicate` runs on other threads, which hold the mutex. It must
-    /// depend on the value alone, and not block.
+    /// by priority, and then by arrival. Each thread or task that leaves the mutex evaluates the predicates in that
+    /// order, and wakes the first waiter whose predicate is true. `predicate` runs on other threads, which hold the
+    /// mutex. It must depend on the value alone, and not block.
     ///
     /// A nil `priority` is that of `withPriority`, or of the task, which moves up where it is escalated. A timeout of
     /// zero or less tries once, and no timeout is early. Timeout and cancellation end the wait for the predicate, and
-    /// the first wait for the mutex. Once the predicate was found true, the task comes to the mutex in its turn, at its
-    /// place. Where its executor does not begin it in time, others go first. Only where somebody was faster it waits
-    /// on, behind those that wait already. It throws a ``PriorityMutexError`` without having run `body`: `.timedOut`,
-    /// `.cancelled` or `.outOfResources`. What `body` throws is rethrown, and leaves the mutex free. A wait costs four
-    /// allocations.
+    /// the first wait for the mutex. Once the predicate was found true, the task enters the mutex in its turn, at its
+    /// place. If its executor does not start it in time, other waiters go first. Only if another entered before it and
+    /// made the predicate false does it wait again, behind the present waiters. It throws a ``PriorityMutexError``
+    /// without having run `body`: `.timedOut`, `.cancelled` or `.outOfResources`. What `body` throws is rethrown, and
+    /// leaves the mutex free. A wait costs four allocations.
     @inlinable
     public func withLock<Result: ~Copyable>(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool,
@@ -34,8 +34,8 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// On return the calling thread holds the gate. Every call on the way has the caller's isolation, so that nothing
-    /// changes the thread. An error leaves the gate.
+    /// On return the calling thread holds the gate. Every call on the way has the caller's isolation, so the thread
+    /// does not change. An error leaves the gate.
     @usableFromInline
     func enterSlowly(
         when predicate: @escaping @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?,

@@ -1,7 +1,7 @@
 import CSyncKernel
 
 extension PriorityMutex where Value: ~Copyable {
-    /// Runs `body` with the value as soon as `predicate` is true of it and no other thread has it.
+    /// Runs `body` with exclusive access to the value as soon as `predicate` is true of it.
     ///
     /// ```swift
     /// let queue = PriorityMutex([Int]())
@@ -11,11 +11,11 @@ extension PriorityMutex where Value: ~Copyable {
     /// queue.withLock { $0.append(42) }        // nothing has to be signalled
     /// ```
     ///
-    /// Whoever leaves the mutex asks the predicates of those that wait, by priority and then by arrival, and sends the
-    /// first whose predicate is true on its way. So one change wakes one waiter. A waiter whose predicate is false bars
-    /// nobody. A mutex for whose value nobody waits in this way costs what it always does; with n such waiters, leaving
-    /// takes up to n calls of predicates. At normal priority or below, and without a timeout, a thread yields and comes
-    /// again a few times before it waits. Others may have meanwhile what it would have had, whatever their priority.
+    /// Each thread or task that leaves the mutex evaluates the waiters' predicates, by priority and then by arrival,
+    /// and wakes the first waiter whose predicate is true. So one change wakes one waiter. A waiter whose predicate is
+    /// false blocks no other. Without such waiters the mutex costs no more; with n of them, leaving takes up to n calls
+    /// of predicates. At normal priority or below, and without a timeout, a thread yields and rechecks a few times
+    /// before it waits. Meanwhile others may take what it would have had, whatever their priority.
     ///
     /// `predicate` runs on other threads too, while they hold the mutex. It must depend on the value alone, and not
     /// block. Locking the mutex in it stops the program with a message.
@@ -46,11 +46,11 @@ extension PriorityMutex where Value: ~Copyable {
         return try body(&box.value.pointee)
     }
 
-    /// Waits at `priority` for at most `timeout` until `predicate` is true, and runs `body` then. It returns nil if
-    /// that was not enough. A nil `priority` is the normal one, or that of `withPriority`.
+    /// Waits at `priority` for at most `timeout` until `predicate` is true, and runs `body` then. It returns nil on
+    /// timeout. A nil `priority` is the normal one, or that of `withPriority`.
     ///
     /// A timeout of zero or less tries once. The deadline of `withDeadline` bounds the wait too. A timeout is never
-    /// early. It may be late where others hold the mutex, since the predicate is asked once more then.
+    /// early. It may be late while others hold the mutex, since the predicate is evaluated once more then.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
@@ -64,8 +64,8 @@ extension PriorityMutex where Value: ~Copyable {
     }
 
     /// Waits for at most `timeout` until `predicate` is true, and runs a body that returns nothing. It returns true if
-    /// `body` was run, else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the
-    /// compiler chooses this form and drops what a body of one expression returns. For a Bool that the body returns,
+    /// `body` was run, else false, and the compiler warns if the result is unused. Where a Bool is expected, the
+    /// compiler chooses this form and drops the result of a one-expression body. For a Bool that the body returns,
     /// compare: `… { $0.isOpen } == true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
@@ -89,7 +89,7 @@ extension PriorityMutex where Value: ~Copyable {
         return false
     }
 
-    /// Nil is no limit at all.
+    /// Waits for the predicate and enters; a nil limit means none.
     @usableFromInline
     borrowing func enterSlowly(
         when predicate: @Sendable (borrowing Value) -> Bool, _ priority: CommandPriority?, _ limit: TimeLimit?

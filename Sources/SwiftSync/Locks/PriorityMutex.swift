@@ -2,7 +2,7 @@ public import CSyncKernel
 
 /// A value behind a lock whose waiters are ordered by priority and may have a timeout.
 ///
-/// It has the shape of `Synchronization.Mutex`, so code moves over by renaming the type. Lock and value are one
+/// It has the interface of `Synchronization.Mutex`, so code migrates by renaming the type. Lock and value are one
 /// allocation, and copies share both.
 ///
 /// ```swift
@@ -27,7 +27,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     ///   - policy: what happens under contention; see ``GatePolicy``.
     ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next, whatever its priority. 0 means
     ///     strict priority, under which the lowest can wait for as long as higher ones keep coming. Nil means a limit
-    ///     of 64 for those whose call names no priority, and strict priority for the others.
+    ///     of 64 for calls that name no priority, and strict priority for the others.
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the mutex is made.
     ///   - line: the line there.
@@ -39,12 +39,12 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
-    /// Runs `body` with the value while no other thread has it. It waits for as long as it takes, at normal priority or
-    /// that of `withPriority`.
+    /// Runs `body` with exclusive access to the value. It waits without a limit, at normal priority or that of
+    /// `withPriority`.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
     /// `body` throws.
@@ -60,10 +60,10 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Waits at `priority`, and runs `body` with the value while no other thread has it. Waiters are served by
-    /// priority, and within one priority by arrival.
+    /// Waits at `priority`, and runs `body` with exclusive access to the value. Waiters are served by priority, and
+    /// within one priority by arrival.
     ///
-    /// It can't report that it did not enter, so it waits for as long as it takes, and ignores `withDeadline`.
+    /// It can't report a failure to enter, so it waits without a limit, and ignores `withDeadline`.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         priority: CommandPriority, _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -88,8 +88,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return try body(&box.value.pointee)
     }
 
-    /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil if that was not enough.
-    /// A nil `priority` is the normal one, or that of `withPriority`.
+    /// Runs `body` with the value, waiting at `priority` for at most `timeout`. It returns nil on timeout. A nil
+    /// `priority` is the normal one, or that of `withPriority`.
     ///
     /// Waiters are served by priority, and within one priority by arrival. A timeout of zero or less tries once. The
     /// deadline of `withDeadline` bounds the wait too. It blocks the thread while it waits. Calling it from inside a
@@ -106,9 +106,9 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     /// Waits for at most `timeout`, and runs a body that returns nothing. It returns true if `body` was run, else
-    /// false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this form
-    /// and drops what a body of one expression returns. For a Bool that the body returns, compare:
-    /// `… { $0.isOpen } == true`.
+    /// false, and the compiler warns if the result is unused. Where a Bool is expected, the compiler chooses this form
+    /// and drops the result of a one-expression body. For a Bool that the body returns, compare: `… { $0.isOpen } ==
+    /// true`.
     @inlinable
     public borrowing func withLock<Failure: Error>(
         priority: CommandPriority? = nil,
@@ -140,7 +140,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         hasEntered(box.enterSlowly(rank: rank, deadline: deadline))
     }
 
-    /// Whether a wait that has ended with this status has the mutex.
+    /// Returns whether a wait that ended with this status holds the mutex.
     borrowing func hasEntered(_ status: Int32) -> Bool {
         switch status {
         case 0: return true

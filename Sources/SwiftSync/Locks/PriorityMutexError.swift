@@ -1,5 +1,4 @@
-/// Why a section of a ``PriorityMutex`` for which a task waited was not run. Forms that block a thread return nil
-/// instead.
+/// Why a suspending section of a ``PriorityMutex`` was not run. Forms that block a thread return nil instead.
 public enum PriorityMutexError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
@@ -8,7 +7,7 @@ public enum PriorityMutexError: SyncError, Hashable, CaseIterable {
     /// The system gave no memory or no thread.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

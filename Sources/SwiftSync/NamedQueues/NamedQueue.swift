@@ -26,11 +26,11 @@ public import Dispatch
 /// `configurationMismatch`, once for each such configuration.
 ///
 /// Finding the queue is wait-free, and counts no reference; without the package trait `RCU` it takes a read-write lock
-/// for a moment. It asks the case for its configuration, which should be a
-/// plain value as above. The methods are those of `DispatchQueue`, so code for one compiles with the other. Everything
-/// else is reached through ``queue``: tasks that wait, `drain()`, `suspend()`, its `recorder`.
+/// for a moment. It asks the case for its configuration, which should be a plain value as above. The methods are those
+/// of `DispatchQueue`, so code for one compiles with the other. Use ``queue`` for everything else: waiting tasks,
+/// `drain()`, `suspend()`, its `recorder`.
 public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
-    /// How the queue is made. Unless the type says otherwise, it is a serial queue with the default quality of service.
+    /// The queue's configuration. By default it is a serial queue with the default quality of service.
     var configuration: QueueConfiguration { get }
 }
 
@@ -55,7 +55,7 @@ extension NamedQueue {
         unsafe found._withUnsafeGuaranteedRef { $0.async(body) }
     }
 
-    /// Queues `body` with the other parameters that `DispatchQueue` has, and returns at once.
+    /// Queues `body` with the other parameters of `DispatchQueue`, and returns at once.
     ///
     /// With `.barrier` on a concurrent queue, `body` runs alone, once all work accepted before has ended; on a serial
     /// queue all work runs so. Other flags change nothing. A quality of service puts `body` before or behind other

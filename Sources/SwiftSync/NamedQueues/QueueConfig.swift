@@ -23,7 +23,7 @@ public struct QueueConfig: Sendable, Equatable {
             self.rawValue = rawValue
         }
 
-        /// Makes the name that the literal spells.
+        /// Makes the name from a literal.
         @inlinable
         public init(stringLiteral value: String) {
             self.init(rawValue: value)

@@ -43,7 +43,7 @@ final class QueueOfName: Sendable {
     }
 
     #if !RCU
-    /// What is used instead where the trait `RCU` is off: a dictionary under a read-write lock.
+    /// The replacement if the trait `RCU` is off: a dictionary under a read-write lock.
     @safe
     private struct LockedNames: Sendable {
         private let queues = unsafe ReadWriteLock([String: Unmanaged<QueueOfName>]())

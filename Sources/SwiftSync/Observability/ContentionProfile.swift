@@ -1,10 +1,10 @@
 import CSyncKernel
 
-/// Who waits for locks, where, for how long, and behind whom.
+/// Profiles contention: which threads and tasks wait for locks, where, for how long, and which calls let them in.
 ///
-/// It counts waits of threads and of tasks for mutexes, values, semaphores and read-write locks by the call stacks of
-/// those who waited, and by the call stacks of those who let them in. Waits at work queues, of threads, and of tasks
-/// for room or until one is drained, are counted by the call stacks of those who waited alone; so are waits of tasks at
+/// It counts waits of threads and tasks for mutexes, values, semaphores and read-write locks by the call stacks of the
+/// waiters, and by the call stacks of the calls that let them in. The following are counted by the call stacks of the
+/// waiters alone: waits of threads at work queues, waits of tasks there for room or for a drain, and waits of tasks at
 /// `FIFOQueue`, `ActorQueue`, `ResourcePool` and `TaskQueue`.
 ///
 /// ```swift
@@ -15,39 +15,40 @@ import CSyncKernel
 /// print(try profile.foldedStacks(.waiting))                // pprof(.waiting) is for go tool pprof
 /// ```
 ///
-/// A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
-/// and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the
-/// threshold.
+/// A wait of at least the threshold is kept. A shorter one is kept with a probability of its length divided by the
+/// threshold, and then counts as the threshold, and as correspondingly many waits. So the sums are right on average,
+/// whatever the threshold.
 ///
-/// While it is off, waiting pays one load, and what doesn't wait pays nothing. While it is on, a wait takes its call
-/// stack by frame pointers, which the Swift compiler keeps on Linux. A task's stack is that of its suspension: the
-/// async functions that await each other. Nothing is allocated, and no lock is taken on the way, but the one of the
-/// names that C code has given, once a wait is over.
+/// While it is off, a wait costs one load, and a call that doesn't wait costs nothing. While it is on, a wait takes its
+/// call stack by frame pointers, which the Swift compiler keeps on Linux. A task's stack is that of its suspension: the
+/// async functions that await each other. It allocates nothing, and takes only the lock of the names that C code has
+/// given, after the wait.
 public struct ContentionProfile: Sendable {
-    /// Whose stacks are shown.
+    /// The side whose stacks are shown.
     public enum Side: Sendable, Hashable {
-        /// Those who waited.
+        /// The waiters.
         case waiting
-        /// Those who left a lock, or signalled a semaphore, and let somebody in. A wait is counted up to that moment.
+        /// The threads and tasks that left a lock, or signalled a semaphore, and so let a waiter in. A wait is counted
+        /// up to that moment.
         case lettingIn
     }
 
-    /// What waits with one stack, priority, kind of waiter and name have in common.
+    /// The waits with one stack, priority, kind of waiter and name.
     public struct Entry: Sendable, Hashable {
-        /// Whose stack it is.
+        /// The side of the stack.
         public let side: Side
-        /// How urgent the wait was.
+        /// The priority of the wait.
         public let priority: CommandPriority
-        /// Whether a task waited while it was suspended, or a callback of C code. Otherwise it was a thread.
+        /// True if a suspended task waited, or a callback of C code; false if a thread did.
         public let isSuspended: Bool
         /// Return addresses, the innermost first.
         public let frames: [UInt]
-        /// The name of what was waited for, or the file and line where it was made. Nil where it has neither, and for
-        /// those who let somebody in.
+        /// The name of the object, or the file and line where it was made. Nil if it has neither, and on the side that
+        /// lets waiters in.
         public let name: String?
-        /// The waits. It is not always a whole number, since short waits are weighted.
+        /// The number of waits. It may be fractional, since short waits are weighted.
         public fileprivate(set) var contentions: Double
-        /// How long they took together.
+        /// Their total time.
         public fileprivate(set) var delay: Duration
 
         fileprivate var key: Key {
@@ -59,7 +60,7 @@ public struct ContentionProfile: Sendable {
         let side: Side, priority: CommandPriority, isSuspended: Bool, frames: [UInt], name: String?
     }
 
-    /// What was counted, the longest delays first.
+    /// The entries, the longest delays first.
     public private(set) var entries: [Entry]
     /// Waits that were not counted, because the tables for some 8000 stacks and 16 000 entries were full.
     public private(set) var lostCount: UInt64
@@ -67,7 +68,7 @@ public struct ContentionProfile: Sendable {
     private let takenAt: ContinuousClock.Instant
     private var span: Duration?
 
-    /// Begins to count, or goes on with this threshold. What was counted before stays; see ``since(_:)``.
+    /// Starts counting, or continues with this threshold. Earlier counts stay; see ``since(_:)``.
     ///
     /// The first call takes some 5 MiB of address space for the rest of the process. It never blocks.
     ///
@@ -80,13 +81,13 @@ public struct ContentionProfile: Sendable {
         if status != 0 { throw .outOfResources }
     }
 
-    /// Ends the counting. What was counted stays. Waits that are under way may still be counted. It never blocks.
+    /// Stops counting. The counts stay. Waits that are under way may still be counted. It never blocks.
     public static func stop() {
         csk_profile_stop()
     }
 
-    /// What was counted since the first ``start(threshold:)``. It doesn't end the counting. It is O(n log n) for n
-    /// entries, and allocates memory.
+    /// Returns the counts since the first ``start(threshold:)``. Counting goes on. It is O(n log n) for n entries, and
+    /// allocates memory.
     public static func current() -> ContentionProfile {
         var entries = [Entry]()
         unsafe withUnsafeMutablePointer(to: &entries) { pointer in
@@ -105,7 +106,7 @@ public struct ContentionProfile: Sendable {
         self.takenAt = takenAt
     }
 
-    /// What was counted between an earlier profile and this one. It is O(n log n) for n entries.
+    /// Returns the counts between an earlier profile and this one. It is O(n log n) for n entries.
     public func since(_ earlier: ContentionProfile) -> ContentionProfile {
         let before = Dictionary(earlier.entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         var rest = [Entry]()
@@ -122,12 +123,12 @@ public struct ContentionProfile: Sendable {
         return difference
     }
 
-    /// The profile in the form of pprof: `profile.proto`, compressed in the way of gzip.
+    /// Returns the profile in pprof's format: `profile.proto`, compressed with gzip.
     ///
     /// Write it to a file, and let `go tool pprof FILE` show it. Its values are `contentions/count` and
-    /// `delay/nanoseconds`, its labels `priority`, `waiter` and `name`. Functions have their names where the program
-    /// has symbols; of a stripped one there are the addresses and its build id. It reads the files of the program and
-    /// of its libraries, so call it where that may take its time.
+    /// `delay/nanoseconds`, its labels `priority`, `waiter` and `name`. Functions have their names if the program has
+    /// symbols; a stripped program gives addresses and its build id. It reads the files of the program and its
+    /// libraries, so call it where latency does not matter.
     ///
     /// - Throws: ``ContentionProfileError/outOfResources``.
     public func pprof(_ side: Side) throws(ContentionProfileError) -> [UInt8] {
@@ -137,8 +138,8 @@ public struct ContentionProfile: Sendable {
         }
     }
 
-    /// The profile as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in
-    /// between, a blank, and the delay in nanoseconds. `flamegraph.pl` and speedscope read it.
+    /// Returns the profile as folded stacks, one per line: functions from the outermost to the innermost, separated by
+    /// semicolons, a blank, and the delay in nanoseconds. `flamegraph.pl` and speedscope read it.
     ///
     /// - Throws: ``ContentionProfileError/outOfResources``.
     public func foldedStacks(_ side: Side) throws(ContentionProfileError) -> String {
@@ -152,7 +153,7 @@ public struct ContentionProfile: Sendable {
     private func printed(
         _ print: (UnsafePointer<csk_profile_entry_t>?, Int, csk_print_t, UnsafeMutableRawPointer) -> Int32
     ) throws(ContentionProfileError) -> [UInt8] {
-        // Where the frames and the name of each entry begin. The name of those without is empty.
+        // The offsets of the frames and the name of each entry. A missing name is empty.
         var starts = [(frame: Int, name: Int)](), frames = [UInt](), names = [CChar]()
         for entry in entries {
             starts.append((frames.count, names.count))
@@ -196,7 +197,7 @@ extension ContentionProfile.Entry {
     }
 }
 
-/// Why the contention profile was not begun or written.
+/// Why the contention profile was not started or written.
 public enum ContentionProfileError: Error, Sendable, Hashable {
     /// The threshold is zero or less.
     case thresholdNotPositive

@@ -1,10 +1,10 @@
 import CSyncKernel
 
-/// Finds threads and tasks that wait for each other, and names them.
+/// Detects threads and tasks that wait for each other, and reports their names.
 ///
-/// While it is on, a thread of the library's own looks whether somebody has waited for a second. If so it follows who
-/// waits for whom. A circle of waits that lasts is reported once to ``SyncDiagnostics`` (`deadlock`), by those that are
-/// in it alone. It needs no thread of the program, so it works while all of them are stuck:
+/// While it is on, a thread of the library checks for waits that last a second. From such a wait it follows the chain
+/// of waiters and holders. A circle that lasts is reported once to ``SyncDiagnostics`` (`deadlock`), with only the
+/// parties in it. It needs no thread of the program, so it works while all of them are stuck:
 ///
 /// ```swift
 /// try DeadlockWatch.start()                   // or CSK_DEADLOCK=1 in the environment
@@ -15,29 +15,29 @@ import CSyncKernel
 /// print(DeadlockWatch.text())                 // the same, with call stacks
 /// ```
 ///
-/// What it reports is one: three views in a row have shown the circle, in which each party was in the same wait all the
-/// time, and none of these has a deadline. It can end only from outside: by the cancellation of a task, by a change of
-/// a semaphore's size, or by a signal of another than the holder to a `PrioritySemaphore(value: 1)` that is used as an
-/// event. Until such a signal has come once that semaphore is taken for a lock, so make one that is an event with 0
+/// A reported circle is a deadlock: three consecutive views have shown it, each party was in the same wait all the
+/// time, and none of the waits has a deadline. It can end only from outside: by the cancellation of a task, by a change
+/// of a semaphore's size, or, at a `PrioritySemaphore(value: 1)` that is used as an event, by a signal that does not
+/// come from the holder. Until the first such signal that semaphore is treated as a lock, so make an event with 0
 /// permits.
 ///
 /// It follows `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `ReadWriteLock` to the thread that holds them;
 /// callers of `sync` and of drains of a serial `WorkQueue` to the thread that runs the queue's work; `AsyncMutex` to
-/// the task that holds it; and a `PrioritySemaphore` that was made with one permit to whoever took it, unless somebody
-/// else has ever signalled it, or took it before the watch was on. Other permits have no owner, and a value of a task
-/// (`Task.value`) tells nobody who waits for it; tasks that await a `WorkQueue`, a `ResourcePool` or an ordered queue,
-/// and waits for room, are not followed: circles by these are not seen. So queues that stand still are reported as
-/// stalled (`queueStalled`), once for the work that holds them up: a serial `WorkQueue` whose work waits in this
-/// library for the limit, with work or callers behind it; a `FIFOQueue` whose work has run or been suspended for the
-/// limit, and a `TaskQueue` whose task has not released its lock, with work behind it that came while the watch was on.
-/// That is no deadlock: the work may end.
+/// the task that holds it; and a `PrioritySemaphore` that was made with one permit to the thread or task that took it,
+/// unless another has ever signalled it, or the permit was taken before the watch was on. It does not detect circles
+/// through other waits: other permits have no owner, the value of a task (`Task.value`) does not record its waiters,
+/// and it does not follow waits for room, or tasks that await a `WorkQueue`, a `ResourcePool` or an ordered queue.
+/// Instead, queues that make no progress are reported as stalled (`queueStalled`), once for the work that holds them
+/// up: a serial `WorkQueue` whose work waits in this library for the limit, with work or callers behind it; a
+/// `FIFOQueue` whose work has run or been suspended for the limit, and a `TaskQueue` whose task has not released its
+/// lock, with work behind it that came while the watch was on. That is no deadlock: the work may end.
 ///
-/// Operations that don't wait cost nothing for it, but those of a semaphore of one permit do; and a wait some 50 ns.
+/// Operations that don't wait cost no more, except those of a semaphore of one permit. A wait costs some 50 ns more.
 public enum DeadlockWatch {
-    /// Begins to watch, or goes on with another limit. The first call maps 4 MiB of address space for the rest of the
-    /// process. It never blocks.
+    /// Starts the watch, or continues it with another limit. The first call maps 4 MiB of address space for the rest of
+    /// the process. It never blocks.
     ///
-    /// - Parameter limit: how long somebody must have waited before it looks.
+    /// - Parameter limit: how long a wait must have lasted before it is checked.
     /// - Throws: ``DeadlockWatchError``.
     public static func start(limit: Duration = .seconds(1)) throws(DeadlockWatchError) {
         guard limit > .zero else { throw .limitNotPositive }
@@ -46,36 +46,36 @@ public enum DeadlockWatch {
         if status != 0 { throw .outOfResources }
     }
 
-    /// Ends the watching. What was found stays. It never blocks.
+    /// Stops the watch. The deadlocks found stay. It never blocks.
     public static func stop() {
         csk_deadlock_end_watching()
     }
 
-    /// Says whether it is on.
+    /// True while it is on.
     public static var isOn: Bool { csk_deadlock_is_watching() }
 
-    /// How many deadlocks were found so far.
+    /// The number of deadlocks found so far.
     public static var deadlockCount: Int { Int(csk_deadlock_count()) }
 
-    /// The deadlocks that were found, the last 32 of them, the first one first.
+    /// The last 32 deadlocks found, the oldest first.
     public static var deadlocks: [Deadlock] {
         let count = csk_deadlock_count(), most = UInt64(CSK_DEADLOCKS_KEPT)
         return ((count > most ? count - most : 0)..<count).compactMap { Deadlock(number: $0) }
     }
 
-    /// The deadlocks that were found, with the call stacks of their parties. It reads the files of the program for the
-    /// names of functions, so call it where that may take its time.
+    /// Returns the deadlocks found, with the call stacks of their parties. It reads the files of the program for the
+    /// names of functions, so call it where latency does not matter.
     public static func text() -> String {
         unsafe printedText { unsafe csk_deadlock_print($0, $1) }
     }
 }
 
 extension DeadlockWatch {
-    /// Parties that wait for each other: each for the next, and the last for the first.
+    /// A circle of parties: each waits for the next, and the last for the first.
     public struct Deadlock: Sendable, Hashable {
         /// The parties; the first 32, if there are more.
         public let parties: [Party]
-        /// How many there are.
+        /// The number of parties.
         public let partyCount: Int
     }
 
@@ -88,16 +88,16 @@ extension DeadlockWatch {
         /// The name of a task that waits while it is suspended (`Task(name:)`); nil where it has none, where it is not
         /// known, and for a task that runs on the thread.
         public let taskName: String?
-        /// What it waits for.
+        /// The purpose of the wait.
         public let purpose: InspectionReport.Purpose
-        /// What the object is at which it waits.
+        /// The kind of the object at which it waits.
         public let objectKind: SyncObjectKind
         /// The object's name, or the file and line where it was made; nil where it has neither.
         public let objectName: String?
-        /// Where the object is in memory.
+        /// The object's address.
         public let objectAddress: UInt
 
-        /// Who waits, and for what, as in `csk-worker (4711) waits for mutex "users"`.
+        /// The waiter and what it waits for, as in `csk-worker (4711) waits for mutex "users"`.
         public var description: String {
             let quoted = taskName.map { " \"\($0)\"" } ?? ""
             let task = taskAddress.map { "task 0x\(String($0, radix: 16))\(quoted)" }
@@ -131,9 +131,9 @@ extension DeadlockWatch.Party {
     }
 }
 
-/// Why the watch was not begun.
+/// Why the watch was not started.
 public enum DeadlockWatchError: Error, Sendable, Hashable {
-    /// The limit is not more than zero.
+    /// The limit is zero or less.
     case limitNotPositive
     /// There is no memory, or no thread.
     case outOfResources

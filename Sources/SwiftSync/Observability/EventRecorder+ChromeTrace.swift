@@ -5,10 +5,10 @@ import Musl
 #endif
 
 extension EventRecorder {
-    /// The events as JSON in the Chrome trace format, which ui.perfetto.dev and `chrome://tracing` open.
+    /// Returns the events as JSON in the Chrome trace format, which ui.perfetto.dev and `chrome://tracing` open.
     ///
     /// Each task is a span from its push to its end. Inside it a span with the task's tag begins at its start, so the
-    /// part before is how long the task waited. The queue's depth is a counter. Each thread shows what it did as
+    /// part before is how long the task waited. The queue's depth is a counter. Each thread shows its events as
     /// instants. Tasks that still run have no end. It takes O(events) time and memory, about 500 bytes an event.
     ///
     /// ```swift
@@ -42,7 +42,7 @@ struct ChromeTrace {
                 let arguments = #"{"tag":\#(name),"id":\#(event.id)}"#
                 entries.append(entry(phase, span, event, #""cat":\#(queue),"id2":\#(id),"args":\#(arguments)"#))
             }
-            // An item that began before the events that are kept has no beginning here, so it gets no end either.
+            // An item that began before the kept events has no beginning here, so it gets no end either.
             switch event.kind {
             case .pushed:
                 span("b", queue)

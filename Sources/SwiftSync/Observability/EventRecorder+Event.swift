@@ -5,13 +5,13 @@ extension EventRecorder {
         public let tag: String
         /// The number of the item, which no other item of its recorder has.
         public let id: UInt64
-        /// When the call was made that led to the event, by `CLOCK_MONOTONIC`, in nanoseconds. It is never less than
-        /// that of the event before.
+        /// The time of the call that caused the event, by `CLOCK_MONOTONIC`, in nanoseconds. It never decreases from
+        /// one event to the next.
         public let nanoseconds: Int64
         /// The system's number of the thread on which it happened.
         public let thread: Int32
         private let storedDepth: UInt32
-        /// What happened.
+        /// The kind of the event.
         public let kind: Kind
 
         /// The number of items in the queue right after the event, including those that run.
@@ -29,7 +29,7 @@ extension EventRecorder {
 }
 
 extension EventRecorder.Event {
-    /// What happened to an item.
+    /// A kind of event of an item.
     public enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         /// The item entered the queue.
         case pushed
@@ -39,12 +39,12 @@ extension EventRecorder.Event {
         case finished
         /// The item was cancelled.
         case cancelled
-        /// The item was given up: nobody has the ``QueueLock`` any more, or a full queue dropped the item.
+        /// The item was given up: the last reference to its ``QueueLock`` is gone, or a full queue dropped the item.
         case dropped
     }
 
-    /// The words that ``EventRecorder/reply()`` has used since they were first spelt, for example
-    /// `Task TAG started - accuired lock`.
+    /// The words of ``EventRecorder/reply()``, with their original spelling, for example `Task TAG started - accuired
+    /// lock`.
     var text: String {
         switch kind {
         case .pushed: "Task \(tag) pushed to queue"

@@ -27,7 +27,7 @@ extension EventRecorder {
 
 /// Turns monotonic times into local times of day, by the wall clock at the moment at which it is made.
 struct WallClock: Sendable {
-    /// How far the wall clock is ahead of the monotonic clock, in nanoseconds.
+    /// The offset of the wall clock from the monotonic clock, in nanoseconds.
     let offset: Int64
 
     init(offset: Int64) {
@@ -36,7 +36,7 @@ struct WallClock: Sendable {
     }
 
     /// Reads the wall clock between two readings of the monotonic clock. It repeats that until those two lie close
-    /// together, because a thread may lose its processor between any two readings.
+    /// together, because a thread may be preempted between any two readings.
     init() {
         var best = (gap: Int64.max, offset: Int64(0))
         for _ in 0..<8 where best.gap > 1000 {

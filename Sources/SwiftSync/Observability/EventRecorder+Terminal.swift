@@ -54,7 +54,7 @@ private struct InputLines {
         isAtEnd = descriptor < 0
     }
 
-    /// Waits for as long as it takes when `pause` is nil.
+    /// A nil `pause` waits without a limit.
     mutating func next(within pause: Duration?) -> Found {
         let deadline = Deadline.after(timeout: pause)
         while true {

@@ -1,11 +1,11 @@
 import CSyncKernel
 import Synchronization
 
-/// Keeps the newest events of a queue: what was pushed, started, finished, cancelled or dropped, when, and by which
-/// thread.
+/// Keeps the newest events of a queue: which item was pushed, started, finished, cancelled or dropped, when, and by
+/// which thread.
 ///
-/// Every ``TaskQueue`` has one. It shows what happened: as lines of text, step by step in a terminal, or as a trace
-/// that Perfetto and `chrome://tracing` show.
+/// Every ``TaskQueue`` has one. It shows the events as lines of text, step by step in a terminal, or as a trace for
+/// Perfetto and `chrome://tracing`.
 ///
 /// ```swift
 /// let queue = TaskQueue.getQueue(identifier: "downloads")
@@ -20,8 +20,7 @@ import Synchronization
 /// `fork` it may be used unless another thread was just using it.
 ///
 /// Every member may be called from any thread, and from inside a task. None waits for longer than another thread takes
-/// to write one event or to copy 128. It may wait for longer only where so many events are written meanwhile that a
-/// copy has to begin anew.
+/// to write one event or to copy 128, unless so many events are written meanwhile that a copy has to begin anew.
 @safe
 public final class EventRecorder: @unchecked Sendable {
     /// The name of the queue whose events these are. Traces show it.
@@ -108,7 +107,7 @@ public final class EventRecorder: @unchecked Sendable {
     /// `id` from ``makeID()``.
     ///
     /// A queue that has no recorder pays for one branch: `recorder?.record(.pushed, id: id, tag: label)`. The events of
-    /// one recorder stand in the order of these calls. Call it where the queue decides, or the order of events is not
+    /// one recorder stand in the order of these calls. Call it where the queue decides, so that the order of events is
     /// that of the queue.
     package func record(_ kind: Event.Kind, id: UInt64, tag: String) {
         let thread = unsafe QueueThread.number(of: QueueThread.current)
@@ -134,7 +133,7 @@ public final class EventRecorder: @unchecked Sendable {
         if !ring.pointee.hasRoom(for: Self.eventsPerSection) { makeRoom() }
     }
 
-    /// Takes the lock if it is free, for looking only: there may be no room for events.
+    /// Takes the lock if it is free, for reading only: there may be no room for events.
     func lockIfFree() -> Bool { unsafe csk_gate_trylock(gate, CommandPriority.normal.rawValue) == 0 }
 
     func unlock() {

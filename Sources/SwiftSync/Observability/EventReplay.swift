@@ -1,7 +1,7 @@
-/// Goes through events step by step, as commands say. It takes lines of input, and gives lines of output.
+/// Goes through events step by step, by commands. It takes lines of input, and gives lines of output.
 ///
 /// ``EventRecorder/replayInteractively(input:output:)`` drives one in a terminal. A program with another user interface
-/// does the same with three members:
+/// drives it with three members:
 ///
 /// ```swift
 /// var replay = EventReplay(of: queue.recorder)
@@ -40,8 +40,8 @@ public struct EventReplay: Sendable {
         self.clock = clock
     }
 
-    /// How long to wait before ``advance()`` while events are played. That is the time that passed between the events,
-    /// divided by the speed. It is nil when none are played.
+    /// The time to wait before ``advance()`` while events are played: the time between the events, divided by the
+    /// speed. It is nil when none are played.
     public var pause: Duration? {
         guard isPlaying, let next = next(from: position) else { return nil }
         guard let shown else { return .zero }
@@ -58,7 +58,7 @@ public struct EventReplay: Sendable {
         return (line.map { [$0] } ?? []) + [Self.end]
     }
 
-    /// Does what `line` says, and returns the lines to show. Any line stops playing, even an empty one.
+    /// Executes the command in `line`, and returns the lines to show. Any line stops playing, even an empty one.
     public mutating func handle(_ line: String) -> [String] {
         let wasPlaying = isPlaying
         isPlaying = false

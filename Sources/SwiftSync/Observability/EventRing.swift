@@ -14,7 +14,7 @@ struct EventRing: ~Copyable {
     private var chunkCount = 0
     /// The number of slots that have memory.
     private var slotCount = 0
-    /// Where the next event goes while its chunk has `slotsLeft`, and which chunk that is.
+    /// The place of the next event while its chunk has `slotsLeft`, and the index of that chunk.
     @safe private var next: UnsafeMutablePointer<EventRecorder.Event>?
     private var slotsLeft = 0
     private var currentChunk = -1
@@ -48,7 +48,7 @@ struct EventRing: ~Copyable {
     /// The number of slots that the next chunk must have.
     var nextChunkSize: Int { chunkCount == 0 ? 1 << Self.firstChunkBits : slotCount }
 
-    /// Takes over the memory. It returns false if the chunk is not what is needed now.
+    /// Takes over the memory. It returns false if the chunk is not of the size that is needed now.
     mutating func add(_ chunk: UnsafeMutablePointer<EventRecorder.Event>, size: Int) -> Bool {
         guard chunkCount < chunkLimit, size == nextChunkSize else { return false }
         unsafe chunks[chunkCount] = chunk

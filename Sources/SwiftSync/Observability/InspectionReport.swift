@@ -1,25 +1,25 @@
 import CSyncKernel
 
-/// What ``SyncInspector/report(limit:)`` saw.
+/// A view that ``SyncInspector/report(limit:)`` has taken.
 public struct InspectionReport: Sendable {
-    /// A thread. What is not known of it is 0 or empty.
+    /// A thread. Unknown values are 0 or empty.
     public struct Thread: Sendable, Hashable, CustomStringConvertible {
-        /// As `gettid()` gives it, and tools show it.
+        /// The number that `gettid()` returns and tools show.
         public let id: Int32
-        /// Its name, as tools show it.
+        /// The name that tools show.
         public let name: String
 
         /// The name and the number, as in `csk-worker (4711)`.
         public var description: String { name.isEmpty ? "thread \(id)" : "\(name) (\(id))" }
     }
 
-    /// Who has an object.
+    /// The holder of an object.
     public enum Holder: Sendable, Hashable, CustomStringConvertible {
-        /// Nobody has it, or it is of a kind that nobody has.
+        /// The object is free, or of a kind without holders.
         case nobody
         /// This thread.
         case thread(Thread)
-        /// So many readers; one of them where that is known.
+        /// This number of readers, and one of them if it is known.
         case readers(Int, Thread?)
         /// A task or a dispatched closure that was granted it.
         case suspended
@@ -27,11 +27,11 @@ public struct InspectionReport: Sendable {
         case task(UInt)
         /// A task of a `TaskQueue`, whose tag is ``Object/holderTaskName``.
         case queueTask
-        /// A thread that has ended, and will never leave it.
+        /// A thread that has ended, and will never release it.
         case endedThread(Thread)
         /// A caller of a work queue's `sync`.
         case caller
-        /// It could not be read.
+        /// The holder could not be read.
         case unknown
 
         /// The holder in a few words.
@@ -50,7 +50,7 @@ public struct InspectionReport: Sendable {
         }
     }
 
-    /// What a waiter waits for.
+    /// The purpose of a wait.
     public enum Purpose: Sendable, Hashable {
         /// To enter a mutex.
         case entry
@@ -58,13 +58,13 @@ public struct InspectionReport: Sendable {
         case predicate
         /// For the signal of a condition variable.
         case signal
-        /// For permits of a semaphore: so many.
+        /// For this number of permits of a semaphore.
         case permits(Int)
         /// To read under a read-write lock.
         case read
         /// To write under a read-write lock.
         case write
-        /// To write, as one that reads already.
+        /// To write, as a reader that upgrades.
         case upgrade
         /// For an element of a priority queue.
         case element
@@ -72,7 +72,7 @@ public struct InspectionReport: Sendable {
         case room
         /// For its turn at a queue.
         case turn
-        /// For the end of what a queue has accepted.
+        /// For the end of the work that a queue has accepted.
         case drain
         /// For a resource of a pool, or until one is made.
         case resource
@@ -80,62 +80,63 @@ public struct InspectionReport: Sendable {
         case other
     }
 
-    /// One that waits.
+    /// A waiting thread, task or dispatched closure.
     public struct Waiter: Sendable, Hashable {
         /// The thread that waits; nil for a task or a dispatched closure.
         public let thread: Thread?
-        /// What it waits for.
+        /// The purpose of the wait.
         public let purpose: Purpose
-        /// How urgent it is, where the object has an order by priority.
+        /// Its priority, if the object orders by priority.
         public let priority: CommandPriority
-        /// How long it has waited when the view was begun; nil where that is not known.
+        /// How long it had waited when the view was begun; nil if that is not known.
         public let waitedFor: Duration?
-        /// Which of the thread's waits it is. Two views that have the same thread, number and object saw one wait,
-        /// which lasted from the first to the second. Nil where it is not known.
+        /// The number of the wait among the thread's waits. Two views with the same thread, number and object saw one
+        /// wait, which lasted from the first to the second. Nil where it is not known.
         public let waitNumber: UInt64?
         /// The address of the task that waits, or that runs on the thread. It is known of tasks whose waits began while
         /// tasks were listed (``SyncInspector/listsTasks(_:)``), of threads whose waits began while ``DeadlockWatch``
         /// was on, and else nil.
         public let taskAddress: UInt?
         /// The name of the task that waits (`Task(name:)`), or the tag of a task of a `TaskQueue`, cut to 63 bytes. Nil
-        /// where it has none, where the task is not known, for a task that runs on the thread, and where there was no
-        /// time to look for it (``InspectionReport/isIncomplete``).
+        /// where it has none, where the task is not known, for a task that runs on the thread, and if there was no time
+        /// to find it (``InspectionReport/isIncomplete``).
         public let taskName: String?
     }
 
     /// An object with waiters, a queue that runs or waits for a worker, or a suspended work queue. The last are those
     /// that were suspended while ``SyncInspector/listsTasks(_:)`` was on.
     public struct Object: Sendable {
-        /// What it is.
+        /// The kind of the object.
         public let kind: SyncObjectKind
-        /// Its name, or the file and line where it was made; nil where it has neither.
+        /// The object's name, or the file and line where it was made; nil if it has neither.
         public let name: String?
-        /// Where it is in memory.
+        /// Its address.
         public let address: UInt
-        /// Who has it.
+        /// Its holder.
         public let holder: Holder
-        /// The name of the task that has it: the tag of a task of a `TaskQueue`; or of a task that has an `AsyncMutex`,
-        /// and waits elsewhere. Cut to 63 bytes. Nil where there is none, or it is not known.
+        /// The name of the task that holds it: the tag of a task of a `TaskQueue`; or the name of a task that holds an
+        /// `AsyncMutex`, and waits elsewhere. Cut to 63 bytes. Nil where there is none, or it is not known.
         public let holderTaskName: String?
-        /// Its waiters, in the order in which they will be served. Where the view has no room for all, these need not
-        /// be the first ones.
+        /// Its waiters, in the order in which they will be served. If the view has no room for all, these need not be
+        /// the first ones.
         public let waiters: [Waiter]
-        /// How many wait; there may be more than ``waiters`` has.
+        /// The number of waiters, which may exceed that of ``waiters``.
         public let waitingCount: Int
-        /// Works that wait in a work queue, elements of a priority queue, or free permits of a semaphore.
+        /// The number of works that wait in a work queue, of elements in a priority queue, or of free permits of a
+        /// semaphore.
         public let count: Int
         /// True if more works wait in the work queue than ``count`` says: a view does not count more than some
         /// thousand that were queued while a work ran.
         public let countIsAtLeast: Bool
-        /// Works and callers of a work queue that run.
+        /// The number of running works and callers of a work queue.
         public let runningCount: Int
-        /// How many may run at once in a work queue; 0 for other objects.
+        /// The number that may run at once in a work queue; 0 for other objects.
         public let width: Int
-        /// How long the work of a work queue has run that its holder, a worker, runs; or how long the task of a
+        /// How long the holder, a worker, has run the present work of a work queue; or how long the task of a
         /// `TaskQueue` has had its turn. It is known of works that began, and of tasks that were pushed, while
         /// ``SyncInspector/listsTasks(_:)`` was on; otherwise nil.
         public let runningFor: Duration?
-        /// True if its lock could not be had: the holder may be out of date, and waiters may be missing.
+        /// True if its lock was not free: the holder may be out of date, and waiters may be missing.
         public let isBusy: Bool
         /// True for a work queue that begins nothing until it is resumed.
         public let isSuspended: Bool
@@ -153,38 +154,38 @@ public struct InspectionReport: Sendable {
         public let isIdle: Bool
         /// True if it waits inside this library.
         public let isWaiting: Bool
-        /// How long it has run the work of a work queue that it runs; nil where that is not known, as for
+        /// How long the worker has run its present work of a work queue; nil if that is not known, as for
         /// ``Object/runningFor``.
         public let runningFor: Duration?
     }
 
     /// The pool of workers, in numbers.
     public struct Pool: Sendable, Hashable {
-        /// True if its lock could not be had: the numbers are 0 then.
+        /// True if its lock was not free: the numbers are 0 then.
         public let isBusy: Bool
-        /// Workers that there are.
+        /// The number of workers.
         public let workerCount: Int
-        /// Workers that have nothing to do.
+        /// The number of idle workers.
         public let idleCount: Int
-        /// Workers that wait inside this library.
+        /// The number of workers that wait inside this library.
         public let waitingCount: Int
-        /// The most workers that there may be.
+        /// The largest number of workers.
         public let most: Int
-        /// Queues and the like that wait for a worker.
+        /// The number of queues and other items that wait for a worker.
         public let queuedCount: Int
-        /// How long no work was taken and no worker could be added; nil where it goes on.
+        /// How long no work was taken and no worker could be added; nil while the pool makes progress.
         public let stalledFor: Duration?
     }
 
     /// The timers, in numbers.
     public struct Timers: Sendable, Hashable {
-        /// Timers that are started.
+        /// The number of started timers.
         public let count: Int
-        /// How long until the next is due, zero or less for one that is late; nil without one.
+        /// The time until the next is due, zero or less if it is late; nil without one.
         public let nextIn: Duration?
     }
 
-    /// The objects, those first that have been waited for longest.
+    /// The objects, the longest waited for first.
     public let objects: [Object]
     /// The pool's workers.
     public let workers: [Worker]
@@ -192,15 +193,15 @@ public struct InspectionReport: Sendable {
     public let pool: Pool
     /// The timers.
     public let timers: Timers
-    /// Objects, waiters and workers that the view has no room for.
+    /// The number of objects, waiters and workers that the view has no room for.
     public let leftOutCount: Int
-    /// Threads whose waits could not be read.
+    /// The number of threads whose waits could not be read.
     public let unreadThreadCount: Int
-    /// True if a list of threads or tasks was not read to its end, because it is long, somebody had its lock, or the
-    /// view had taken too long: more may wait, an object that nobody seems to have may have a holder, and a task that
-    /// has a name may be shown without it.
+    /// True if a list of threads or tasks was not read to its end, because it is long, its lock was held, or the view
+    /// had taken too long: more may wait, an object that is shown as free may have a holder, and a task that has a name
+    /// may be shown without it.
     public let isIncomplete: Bool
-    /// True if another thread was taking a view, and had not ended after 100 ms: then there is nothing in this one.
+    /// True if another thread was taking a view, and had not ended after 100 ms: then this view is empty.
     public let isMissing: Bool
 }
 
@@ -243,12 +244,12 @@ extension InspectionReport {
         self.isMissing = isMissing
     }
 
-    /// The time since which it is waited for; those for which nobody waits come last.
+    /// The time since which it has had waiters; objects without waiters come last.
     private static func age(_ object: csk_inspected_object_t) -> Int64 {
         unsafe object.since_ns == 0 ? .max : object.since_ns
     }
 
-    /// How old what began at `from` was when the view was begun: it may have begun since.
+    /// The time from `from` to the begin of the view; zero if `from` is later.
     fileprivate static func age(_ from: Int64, _ to: Int64) -> Duration? { span(from, max(from, to)) }
 
     fileprivate static func span(_ from: Int64, _ to: Int64) -> Duration? {

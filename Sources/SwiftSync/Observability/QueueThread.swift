@@ -6,8 +6,8 @@ import Glibc
 import Musl
 #endif
 
-/// What recorders and task queues know about a thread: its number, and which task queues are running tasks on it. Each
-/// thread uses only its own.
+/// The state that recorders and task queues keep of a thread: its number, and which task queues are running tasks on
+/// it. Each thread uses only its own.
 @safe
 struct QueueThread {
     /// The system's identifier of the thread.

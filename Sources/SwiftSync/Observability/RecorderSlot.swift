@@ -2,12 +2,12 @@ import Synchronization
 
 /// The recorder of a queue, if it has one. It may be set at any time. A queue without a recorder pays for one load.
 final class RecorderSlot: Sendable {
-    /// Whether work goes another way than the short one.
+    /// Whether work takes the slow path.
     private let isFilled: Atomic<Bool>
     private let content: PriorityMutex<EventRecorder?>
     private let staysFilled: Bool
 
-    /// - Parameter staysFilled: work goes the other way without a recorder too.
+    /// - Parameter staysFilled: work takes the slow path without a recorder too.
     init(_ recorder: EventRecorder?, staysFilled: Bool = false) {
         isFilled = Atomic(recorder != nil || staysFilled)
         content = PriorityMutex(recorder)

@@ -7,17 +7,17 @@ import Glibc
 import Musl
 #endif
 
-/// What the main queue alone has, whatever thread runs its blocks: those of the main actor are among them.
+/// The key that only the main queue has, whichever thread runs its blocks. The main actor's blocks are among them.
 private let isMainQueue = DispatchSpecificKey<Bool>()
 
 extension SyncDiagnostics {
-    /// From now on a task that blocks its thread for 100 ms or longer at an object of this library is reported
-    /// (`longWait`), once for each such wait: the thread that it holds up is one of the few that all tasks share, or
-    /// the main actor's. A wait of the main actor is told as such: "the main actor, which must not block, has waited".
-    /// A thread of the library's own reports it, also where all others are stuck. With false that ends.
+    /// Reports each task that blocks its thread for 100 ms or longer at an object of this library (`longWait`), once
+    /// for each such wait: the thread is one of the few that all tasks share, or the main actor's. A wait of the main
+    /// actor is reported as such: "the main actor, which must not block, has waited". A thread of the library reports
+    /// it, even while all others are stuck. False ends the reports.
     ///
     /// A task that runs on an executor of its own, such as a `WorkQueue`, is reported too, though it may block. A wait
-    /// that doesn't park its thread costs nothing for this; one that does asks whether it is in a task. It never
+    /// that doesn't park its thread costs nothing for this; one that does checks whether it is in a task. It never
     /// blocks.
     ///
     /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
@@ -38,8 +38,8 @@ extension SyncDiagnostics {
         if status != 0 { throw .outOfResources }
     }
 
-    /// Says whether the calling thread must not block, as an event loop's must not. If so, each of its waits of 100 ms
-    /// or longer is reported (`longWait`), until the thread ends or says otherwise. It never blocks.
+    /// Sets whether the calling thread must not block, such as the thread of an event loop. If so, each of its waits of
+    /// 100 ms or longer is reported (`longWait`), until the thread ends or unsets this. It never blocks.
     ///
     /// - Throws: ``LockOrderError/outOfResources``.
     public static func markThread(mustNotBlock: Bool) throws(LockOrderError) {

@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// Who waits for whom at this moment, also where every thread of the program is stuck.
+/// Shows which threads and tasks wait for which holders, even while every thread of the program is stuck.
 ///
 /// ```swift
 /// let report = SyncInspector.report()
@@ -16,9 +16,9 @@ import Musl
 /// print(SyncInspector.text())
 /// ```
 ///
-/// Each object with waiters is shown with who holds it, since when it is waited for, and its waiters in the order in
-/// which they will be served; so are the work queues that run or wait for a worker, the pool of workers, and the
-/// timers.
+/// Each object with waiters is shown with its holder, the time since which it has had waiters, and its waiters in the
+/// order in which they will be served. The work queues that run or wait for a worker, the pool of workers, and the
+/// timers are shown too.
 ///
 /// A server that may get stuck asks for it from outside, over a Unix socket or by a signal:
 ///
@@ -28,42 +28,41 @@ import Musl
 /// SyncInspector.stopServing()
 /// ```
 ///
-/// `socat - UNIX-CONNECT:/tmp/server.waits` then takes a line, `text` or `json`, and shows the answer. A thread of its
-/// own answers. So it needs neither a worker nor a thread of Swift's tasks.
+/// `socat - UNIX-CONNECT:/tmp/server.waits` then takes a line, `text` or `json`, and shows the answer. A dedicated
+/// thread answers, so it needs neither a worker nor a thread of Swift's tasks.
 ///
-/// Each object is read at one moment, different ones at different moments. Nothing is waited for: what could not be
-/// read is marked as busy. Waits of threads are always seen. Waits of tasks are seen at objects for which threads wait
-/// too, and at all others from the moment on when ``listsTasks(_:)`` or ``serve(path:signal:)`` was called, with the
-/// names of the tasks (`Task(name:)`). Among these are tasks that wait at `FIFOQueue`, `ActorQueue` and `ResourcePool`,
-/// and the tasks of a `TaskQueue` with their tags. From that moment on work queues are seen that are suspended. Work at
-/// `FIFOQueue` and `ActorQueue` that nobody waits for, and what `Task(on:)` has started on a `FIFOQueue`, are not seen:
-/// read the counts of these objects.
+/// Each object is read at one moment, different ones at different moments. A view never waits for an object: one that
+/// could not be read is marked as busy. Waits of threads are always seen. Waits of tasks are seen at objects for which
+/// threads wait too; at all others they are seen after ``listsTasks(_:)`` or ``serve(path:signal:)`` was called, with
+/// the names of the tasks (`Task(name:)`). Among these are tasks that wait at `FIFOQueue`, `ActorQueue` and
+/// `ResourcePool`, and the tasks of a `TaskQueue` with their tags. After such a call suspended work queues are seen
+/// too. Work at `FIFOQueue` and `ActorQueue` that no call waits for, and tasks that `Task(on:)` has started on a
+/// `FIFOQueue`, are not seen: read the counts of these objects.
 public enum SyncInspector {
-    /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread does the same,
-    /// and takes some microseconds for each object and each waiter. It allocates memory.
+    /// Takes a view. It may be called from any thread, blocks for 100 ms at most while another thread takes one, and
+    /// takes some microseconds for each object and each waiter. It allocates memory.
     ///
-    /// - Parameter limit: how many waiters, objects and workers it shows of each at most; what is left out is counted.
-    ///   Zero or less shows none.
+    /// - Parameter limit: the largest number of waiters, of objects and of workers to show; the rest is counted. Zero
+    ///   or less shows none.
     public static func report(limit: Int = 4096) -> InspectionReport {
         InspectionReport(limit: max(0, min(limit, 1 << 20)))
     }
 
-    /// The view as text, a paragraph for each object. Otherwise it is ``report(limit:)``, with limits of its own:
+    /// Returns a view as text, a paragraph for each object. Otherwise it is ``report(limit:)``, with limits of its own:
     /// 1024 objects and 8192 waiters.
     public static func text() -> String { printed(UInt32(CSK_INSPECT_TEXT)) }
 
-    /// The view as one object of JSON; `docs/design/inspect.md` in the repository has its members.
+    /// Returns a view as one object of JSON; `docs/design/inspect.md` in the repository has its members.
     public static func json() -> String { printed(UInt32(CSK_INSPECT_JSON)) }
 
     private static func printed(_ format: UInt32) -> String {
         unsafe printedText { unsafe csk_inspect_print(nil, format, $0, $1) }
     }
 
-    /// From now on tasks that wait are seen at every object, also where no thread waits, and it is known since when
-    /// they wait; and how long works of work queues have run. The tasks of a `TaskQueue` are seen too, and work queues
-    /// that are suspended. The wait of a task takes a short lock twice then, work two readings of the clock, and the
-    /// task of a `TaskQueue` up to three allocations; before, each paid one load. Each call with true needs one with
-    /// false. It never blocks.
+    /// Makes views show waiting tasks at every object, even where no thread waits, with the beginnings of their waits;
+    /// how long works of work queues have run; tasks of a `TaskQueue`; and suspended work queues. Then a task's wait
+    /// takes a short lock twice, work reads the clock twice, and a task of a `TaskQueue` makes up to three allocations;
+    /// otherwise each costs one load. Each call with true needs one with false. It never blocks.
     public static func listsTasks(_ lists: Bool) {
         csk_inspect_callbacks(lists)
     }
@@ -73,10 +72,10 @@ public enum SyncInspector {
     ///
     /// The socket's file has the mode 0600, and only processes of the same user, and of root, are answered. A client
     /// writes one line, `text` or `json`, gets the view, and the connection ends. The signal writes the text to the
-    /// standard error stream; what that has not taken after 5 seconds, or when the serving ends, is lost.
+    /// standard error stream; output that the stream has not taken after 5 seconds, or when serving ends, is lost.
     ///
     /// - Parameters:
-    ///   - path: of the socket; nil for none. The file of a process that is gone is replaced.
+    ///   - path: the path of the socket; nil for none. The file of a process that has ended is replaced.
     ///   - signal: nil for none, or one that the program does not handle otherwise.
     /// - Throws: ``SyncInspectorError``.
     public static func serve(path: String?, signal: Int32? = nil) throws(SyncInspectorError) {
@@ -90,8 +89,8 @@ public enum SyncInspector {
         if status != 0 { throw SyncInspectorError(status) }
     }
 
-    /// Ends what ``serve(path:signal:)`` began: the file is removed, clients are dropped, and the signal does what it
-    /// did before. It blocks until the thread has ended. Where nothing is served it does nothing.
+    /// Stops serving: removes the socket's file, drops clients, and restores the signal's action. It blocks until the
+    /// thread has ended. Without ``serve(path:signal:)`` it does nothing.
     public static func stopServing() {
         _ = csk_inspect_end_serving()
     }
@@ -99,7 +98,7 @@ public enum SyncInspector {
 
 /// Why a view is not served.
 public enum SyncInspectorError: Error, Sendable, Hashable {
-    /// It is served already, or the signal has a handler of the program's.
+    /// A view is served already, or the signal has a handler of the program.
     case inUse
     /// Another process serves at the path, or the file there is no socket.
     case pathInUse
@@ -108,7 +107,7 @@ public enum SyncInspectorError: Error, Sendable, Hashable {
     case invalid
     /// There is no memory, or no thread.
     case outOfResources
-    /// What the system says of the path, as a number of `errno`: EACCES and ENOENT for example.
+    /// The system's error for the path, as a value of `errno`: EACCES or ENOENT for example.
     case system(Int32)
 
     init(_ status: Int32) {

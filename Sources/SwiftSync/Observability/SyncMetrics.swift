@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// How often and how long the program waits, by the names of what it waits for: counters and histograms for a
+/// Counts how often and how long the program waits, by the names of the objects: counters and histograms for a
 /// monitoring system.
 ///
 /// ```swift
@@ -11,29 +11,29 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// Waits of threads and of tasks for mutexes, values, semaphores and read-write locks are counted, waits of threads at
-/// work queues, those of tasks there for room and until one is drained, and what work queues refuse and drop; and those
-/// of tasks at `FIFOQueue`, `ActorQueue`, `MainActorQueue`, `ResourcePool` and `TaskQueue`. Objects of one
-/// kind and one `name` share their numbers, which outlive them: give one name to what you want to see as one. An object
-/// that was made without a name is called by the file and line where it was made.
+/// It counts waits of threads and tasks for mutexes, values, semaphores and read-write locks; waits of threads at work
+/// queues, and of tasks there for room or for a drain; the work that work queues refuse and drop; and waits of tasks at
+/// `FIFOQueue`, `ActorQueue`, `MainActorQueue`, `ResourcePool` and `TaskQueue`. Objects of one kind and one `name`
+/// share their numbers, which outlive them: give one name to objects that you want to see as one. An object without a
+/// name goes by the file and line where it was made.
 ///
-/// Off, it costs nothing. On, a wait changes a few counters when it is over; what doesn't wait pays nothing still.
-/// ``openMetrics()`` is the text that Prometheus and others read.
+/// While it is off, it costs nothing. While it is on, a wait updates a few counters at its end; calls that don't wait
+/// still cost nothing. ``openMetrics()`` is the text that Prometheus and others read.
 public struct SyncMetrics: Sendable {
-    /// How many spans of time there were, and how long.
+    /// The number and lengths of spans of time.
     public struct Spans: Sendable, Hashable {
-        /// How many.
+        /// Their number.
         public let count: UInt64
-        /// All of them together.
+        /// Their sum.
         public let total: Duration
         /// The longest.
         public let longest: Duration
-        /// By length. Element `i` counts spans longer than ``upperBound(ofBucket:)`` of `i - 1`, and not longer than
-        /// that of `i`.
+        /// Their number by length. Element `i` counts spans longer than ``upperBound(ofBucket:)`` of `i - 1`, and not
+        /// longer than that of `i`.
         public let buckets: [UInt64]
 
-        /// The longest span that the bucket counts, a microsecond for the first and twice that of the one before for
-        /// each further; nil for the last, which has no bound.
+        /// The longest span that the bucket counts: a microsecond for the first, and twice the previous one for each
+        /// further; nil for the last, which has no bound.
         ///
         /// - Precondition: `index` is not negative.
         public static func upperBound(ofBucket index: Int) -> Duration? {
@@ -41,10 +41,10 @@ public struct SyncMetrics: Sendable {
             return index < Int(CSK_METRICS_BUCKETS) - 1 ? .nanoseconds(csk_metrics_bound_ns(UInt32(index))) : nil
         }
 
-        /// A bound that this share of the spans did not exceed, and at most twice as long as the span at that place:
-        /// `quantile(0.99)` for 99 of 100. It is zero where there were no spans. It is O(1).
+        /// Returns a bound that this share of the spans did not exceed, at most twice as long as the span at that
+        /// place: `quantile(0.99)` for 99 of 100. It is zero without spans. It is O(1).
         ///
-        /// - Parameter share: from 0 to 1; what is outside counts as the nearer of them.
+        /// - Parameter share: from 0 to 1; a value outside counts as the nearer bound.
         public func quantile(_ share: Double) -> Duration {
             if count == 0 { return .zero }
             let wanted = max(1, (Double(count) * min(max(share, 0), 1)).rounded(.up))
@@ -59,24 +59,24 @@ public struct SyncMetrics: Sendable {
 
     /// The waits for the objects of one kind and name.
     public struct Waits: Sendable, Hashable {
-        /// What was waited for.
+        /// The kind of the object.
         public let kind: SyncObjectKind
-        /// What threads and tasks wanted of a work queue: a turn, room, or its end, each of which is counted apart. Nil
-        /// where an object can be waited for in one way only.
+        /// The purpose of the waits at a work queue: a turn, room, or a drain, each of which is counted separately. Nil
+        /// if an object can be waited for in one way only.
         public let purpose: InspectionReport.Purpose?
         /// Its name, or the file and line where it was made.
         public let name: String
-        /// Waits that ended by entering.
+        /// The waits that were granted.
         public let grantedCount: UInt64
         /// Waits that ended at their deadline.
         public let timedOutCount: UInt64
-        /// Waits that ended in another way, by a cancellation for example.
+        /// Waits that ended otherwise, by a cancellation for example.
         public let refusedCount: UInt64
-        /// How long they took, whatever became of them.
+        /// Their times, whatever their outcome.
         public let spans: Spans
     }
 
-    /// What became of the works of the work queues that have one label.
+    /// The works of the work queues with one label.
     public struct Works: Sendable, Hashable {
         /// The queues' label.
         public let name: String
@@ -84,13 +84,13 @@ public struct SyncMetrics: Sendable {
         public let refusedCount: UInt64
         /// Works that a queue had accepted and dropped, since others came or it was shut down.
         public let droppedCount: UInt64
-        /// The most works that have waited in a queue, of what is known: without a bound, what workers found there when
-        /// they looked; with a bound, what waited when somebody found the queue full.
+        /// The largest known number of works that have waited in a queue: without a bound, the number that workers
+        /// found there; with a bound, the number when a submitter found the queue full.
         public let mostWaiting: Int
-        /// How long works waited to begin. One in 1024 is timed, by chance, and counts as 1024. In a line of more
-        /// than some thousands most of these count as having waited as long as the last one before them.
+        /// The times that works waited to begin. One in 1024 is timed, at random, and counts as 1024. In a queue of
+        /// more than some thousands most of these count as having waited as long as the last one before them.
         public let waiting: Spans
-        /// How long they ran, of the same works.
+        /// The times that the same works ran.
         public let running: Spans
     }
 
@@ -98,12 +98,12 @@ public struct SyncMetrics: Sendable {
     public let waits: [Waits]
     /// The works of work queues, by the queues' labels.
     public let works: [Works]
-    /// How long after their deadlines timers were served.
+    /// The times by which timers were served after their deadlines.
     public let timerLateness: Spans
-    /// Waits that were not counted, because the table was full: it holds some 4000 names.
+    /// The number of waits that were not counted because the table was full: it holds some 4000 names.
     public let lostCount: UInt64
 
-    /// Begins to count, or goes on. Waits that are under way are not counted. It never blocks.
+    /// Starts counting, or continues. Waits that are under way are not counted. It never blocks.
     ///
     /// The first call takes some 3 MiB of address space for the rest of the process.
     ///
@@ -112,13 +112,13 @@ public struct SyncMetrics: Sendable {
         if csk_metrics_start() != 0 { throw .outOfResources }
     }
 
-    /// Ends the counting. What was counted stays, and waits under way are still counted. It never blocks.
+    /// Stops counting. The counts stay, and waits under way are still counted. It never blocks.
     public static func stop() {
         csk_metrics_stop()
     }
 
-    /// What was counted since the first ``start()``. It doesn't end the counting. It is O(n log n) for n names, and
-    /// allocates memory.
+    /// Returns the counts since the first ``start()``. Counting goes on. It is O(n log n) for n names, and allocates
+    /// memory.
     public static func current() -> SyncMetrics {
         var found = Found()
         unsafe withUnsafeMutablePointer(to: &found) { pointer in
@@ -134,7 +134,7 @@ public struct SyncMetrics: Sendable {
             lostCount: csk_metrics_lost())
     }
 
-    /// What was counted, as text of OpenMetrics 1.0.
+    /// Returns the counts as text in OpenMetrics 1.0.
     ///
     /// Serve it as `application/openmetrics-text; version=1.0.0; charset=utf-8`. Its families are `csk_wait_seconds`, a
     /// histogram; `csk_waits`, a counter with the label `outcome`; `csk_longest_wait_seconds`; of work queues
@@ -184,7 +184,7 @@ extension SyncMetrics.Spans {
     }
 }
 
-/// Why the counting did not begin.
+/// Why counting did not start.
 public enum SyncMetricsError: Error, Sendable, Hashable {
     /// There is no memory.
     case outOfResources

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// Runs async work on one actor. Work begins in the order in which it was submitted, from whatever context.
+/// Runs async work on one actor. Work begins in the order of submission, from whatever context.
 ///
 /// ```swift
 /// actor Counter {
@@ -19,24 +19,24 @@ import CSyncKernel
 /// ```
 ///
 /// The order holds up to the first suspension of each piece of work: while one piece is suspended, the next begins. So
-/// work may wait for the queue that it runs on. Where work must end before the next begins, use ``FIFOQueue``.
-/// Work that nobody waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in the calling task, and
-/// keeps that task's cancellation and task-local values.
+/// work may wait for the queue that it runs on. Where work must end before the next begins, use ``FIFOQueue``. Work
+/// that no call waits for runs in tasks of the queue; the work of `enqueueAndWait` runs in the calling task, and keeps
+/// that task's cancellation and task-local values.
 ///
-/// Priorities of tasks don't change the order: neither that in which work begins, nor that in which it comes to another
-/// actor that it calls. Actors take by priority what waits for them, so work has a higher priority than the queue only
-/// where none of a lower one is suspended: it runs at the priority of its task, but at no less than the queue's
-/// `priority` (`.medium` if that is nil), and at no more than that of work that began before and has not ended. Where
-/// that is not the priority of its task, a part of the task runs it, which costs about as much as a `Task`. Give the
-/// queue a priority if what waits for it is urgent. A task that is escalated while its work runs keeps to no limit.
+/// Priorities of tasks change neither the order in which work begins, nor the order in which it reaches another actor
+/// that it calls. Actors serve their waiters by priority, so the queue bounds the priority of work: it is that of the
+/// work's task, but no less than the queue's `priority` (`.medium` if that is nil), and no more than that of work that
+/// began before and has not ended. Where that differs from the task's priority, a part of the task runs the work, which
+/// costs about as much as a `Task`. Give the queue a priority if its waiters are urgent. The bound does not apply to a
+/// task that is escalated while its work runs.
 ///
 /// The queue refers to its actor weakly, so the actor can own the queue. Accepted work retains the actor, and outlives
 /// the queue object.
 ///
-/// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
-/// that can throw throws; a call that can't throw is never refused, and runs in order in any case. Only misuse stops
-/// the program: a call before an actor was adopted, a second actor, a capacity of zero or less, and after the actor's
-/// end `enqueueAndWait` and `Task(on:)` in the forms that can't throw. From the actor's `deinit` on `enqueue` returns
+/// A full queue, or one that was shut down, never stops the program. It refuses work that no call waits for. A call
+/// that can throw throws. A call that can't throw is never refused, and always runs in order. Only misuse stops the
+/// program: a call before an actor was adopted, a second actor, a capacity of zero or less, and after the actor's end
+/// `enqueueAndWait` and `Task(on:)` in the forms that can't throw. From the actor's `deinit` on `enqueue` returns
 /// false, with a report to ``SyncDiagnostics``, calls that can throw throw ``OrderedQueueError/shutDown``, and `drain`
 /// returns.
 ///
@@ -53,8 +53,8 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///     runs at. With nil it is `.medium`.
     ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
     ///     number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
+    ///   - recorder: a recorder of the queue's last events. Nil costs nothing.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public convenience init(
@@ -65,14 +65,14 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
             .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    /// Makes a queue that knows neither a name nor a place, for a reference to the initializer.
+    /// Makes a queue without a name or a recorded place, for references to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { storage.name }
 
     private init(
@@ -80,20 +80,20 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ) {
         storage = unsafe ActorQueueStorage(
             place, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
-        // There is only one actor that a queue of this type could adopt.
+        // A queue of this type could adopt only this actor.
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
 
-    /// Makes `actor` the one that this queue's work runs on. Call it once for each queue, best in the actor's `init`. A
-    /// call with another actor stops the program with a message.
+    /// Adopts `actor`, which this queue's work runs on. Call it once for each queue, best in the actor's `init`. A call
+    /// with another actor stops the program with a message.
     public func adoptExecutionContext(of actor: ActorType) {
         storage.adopt(actor)
     }
 
     /// The recorder that keeps the queue's last events, if there is one.
     ///
-    /// It may be set at any time and from anywhere. The new recorder applies to all work that is submitted from then
-    /// on; work that was submitted before stays with the recorder of its time.
+    /// It may be set at any time and from anywhere. A new recorder records work that is submitted from then on; earlier
+    /// work stays with its recorder.
     public var recorder: EventRecorder? {
         get { storage.recorder }
         set { storage.recorder = newValue }
@@ -102,18 +102,18 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// The number of accepted pieces of work that have not begun and of waiting tasks whose turn has not come, at some
     /// instant during the call. A task whose turn has come may still wait for the actor.
     ///
-    /// Reading it takes the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
+    /// Reading it holds the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
     /// count until their turn.
     public var waitingCount: Int { storage.waitingCount }
 
-    /// By how much ``waitingCount`` exceeds the capacity. It is 0 without a capacity.
+    /// The excess of ``waitingCount`` over the capacity. It is 0 without a capacity.
     ///
     /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
     /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
     /// ``OverflowPolicy/refuse``.
     public var beyondBoundCount: Int { storage.beyondBoundCount }
 
-    // MARK: - Work that nobody waits for
+    // MARK: - Work that no call waits for
 
     /// Submits `work`, and returns at once.
     ///
@@ -129,7 +129,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     }
 
     /// Submits `work` as `enqueue(_:)` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
-    /// the caller, and runs in a task of its own.
+    /// the caller, and runs in a separate task.
     @discardableResult
     public func enqueue(
         inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void
@@ -144,7 +144,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// a message.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait for room; with `.never`, for as long as it takes.
+    ///   - timeout: how long to wait for room; with `.never`, without a limit.
     ///   - work: the work to submit. If the call throws, it is released without having run.
     /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``, which the end of
     ///   the actor gives too, ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled
@@ -199,7 +199,7 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         try await runInTurn(timeout, work)
     }
 
-    /// The way to the actor is a wait too, so the limit is read in any case.
+    /// Switching to the actor is a wait too, so the limit is always read.
     @inline(__always)
     func runInTurn<T: Sendable>(
         _ limit: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
@@ -253,15 +253,15 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// no room. After the actor's end there is nothing to wait for, and it returns. Before an actor was adopted it
     /// stops the program with a message.
     ///
-    /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
+    /// - Parameter timeout: how long to wait; with `.never`, without a limit.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
         try await storage.drain(until: timeout.deadline())
     }
 
-    /// Shuts the queue down: from now on it refuses work that nobody waits for, and calls that can throw. Accepted work
-    /// still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
+    /// Shuts the queue down: from now on it refuses work that no call waits for, and calls that can throw. Accepted
+    /// work still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

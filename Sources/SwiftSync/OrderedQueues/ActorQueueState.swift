@@ -1,18 +1,18 @@
 import CSyncKernel
 
-/// Decides who serves the entries of an ``ActorQueue`` next. It is a pure value, whose methods return the action to
-/// take.
+/// Decides which pump or task serves the entries of an ``ActorQueue`` next. It is a pure value, whose methods return
+/// the action to take.
 ///
 /// Pumps are tasks that run on the actor. A pump takes an entry and begins it with no suspension in between, so entries
-/// begin in order, however many pumps there are. A pump that is in the middle of work may be suspended there for long.
-/// So before a pump begins work and leaves entries behind, it sends another pump, which waits for the actor behind it.
-/// If the work does not suspend, the first pump goes on with the next entry, and the second finds little or nothing to
-/// do. So a burst costs two tasks, not one for each entry.
+/// begin in order, however many pumps there are. A pump may be suspended in its work for long. So before a pump begins
+/// work and leaves entries behind, it sends another pump, which waits for the actor behind it. If the work does not
+/// suspend, the first pump goes on with the next entry, and the second finds little or nothing to do. So a burst costs
+/// two tasks, not one for each entry.
 ///
 /// **No entry is forgotten, and none overtakes another**: while entries are left in the intake or in `ready`, either a
 /// pump is coming or a place is out. Four operations each restore this invariant, in one step under one lock:
 /// submitting, arriving, taking, and the return of a place. A pump that goes on after its work need not check it. So a
-/// place that finds no pump coming and no place out knows that nothing is before it.
+/// place that finds no pump coming and no place out is first in order.
 struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
     typealias Intake = OrderedIntake<Work>
 
@@ -25,7 +25,7 @@ struct ActorQueueState<Work>: OrderedQueueState, ~Copyable {
         /// The first of `ready` is a place. It is out from now on, and the caller has to grant it. The place here, if
         /// there is one, is a sender to be resumed.
         case place(OrderedPlace?)
-        /// There is no entry. While another pump is coming it pays to look again before leaving.
+        /// There is no entry. While another pump is coming, the pump should recheck before it leaves.
         case nothing(pumpIsComing: Bool)
         /// A task has been granted its place and has not begun. That task will handle the entries that follow.
         case placeIsOut

@@ -15,7 +15,7 @@ final class ActorQueueStorage:
     private weak var actor: (any Actor)?
     private var isAdopted = false
 
-    /// The priority of the tasks that run the work that nobody waits for.
+    /// The priority of the tasks that run the work that no call waits for.
     private let least: TaskPriority
 
     // The next four fields are used on the actor only.
@@ -62,7 +62,7 @@ final class ActorQueueStorage:
         throw .shutDown
     }
 
-    /// Nil after the end of the actor, and already in its `deinit`. Before the adoption it stops the program.
+    /// Returns the actor; nil after its end, and already in its `deinit`. Before the adoption it stops the program.
     private func actorIfThere() -> (any Actor)? {
         let (actor, isAdopted) = adopted
         if isAdopted { return actor }
@@ -122,10 +122,10 @@ final class ActorQueueStorage:
         sendPump(to: actor)
     }
 
-    /// The actor has ended, so there is no pump, and nobody runs what was accepted: the work of the call that was to
-    /// send the pump, and what other threads have queued behind it meanwhile. What was accepted before has retained the
-    /// actor, and so has each caller that waits; so there are no places. The work is released outside of the lock, and
-    /// not in `ready`, which is the actor's.
+    /// The actor has ended, so no pump runs the accepted work: that of the call that was to send the pump, and what
+    /// other threads have queued behind it meanwhile. Work that was accepted earlier has retained the actor, and so has
+    /// each waiting caller; so there are no places. The work is released outside of the lock, and not in `ready`, which
+    /// is the actor's.
     private func releaseAccepted() {
         var released = State.Intake.Entries(spareLimit: 1), isLeft = true
         while isLeft {
@@ -155,13 +155,13 @@ final class ActorQueueStorage:
         }
     }
 
-    /// After this many pieces of work a pump leaves the actor to others, so that endless short work does not hold it.
-    /// The pump leaves only if another pump is coming, which then goes on.
+    /// After this many pieces of work a pump leaves the actor to others, so that endless short work does not monopolize
+    /// it. The pump leaves only if another pump is coming, which then continues.
     private static var workBeforeLeaving: Int { 256 }
 
     /// Returns the next work in order; nil if there is none, or if another task handles it. A pump that goes on after
-    /// its work knows that the entries in `ready` are not forgotten. A pump that has just arrived does not know it,
-    /// since it was the one that would have come for them.
+    /// its work knows that the entries in `ready` are not forgotten. A pump that has just arrived must check, since it
+    /// was the pump that would have come for them.
     private func nextWork(on actor: isolated any Actor, _ hasArrived: Bool) -> Work? {
         var mustArrive = hasArrived
         while true {
@@ -276,7 +276,7 @@ final class ActorQueueStorage:
     /// Waits until all work that was submitted before has ended.
     func drain(until deadline: Int64) async throws(OrderedQueueError) {
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
-        // Work that is accepted retains the actor. So without one there is none.
+        // Accepted work retains the actor. So without an actor there is no such work.
         guard let actor = actorIfThere() else { return }
         try await takeTurn(.end, until: deadline)
         if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline, at: box) { throw error }

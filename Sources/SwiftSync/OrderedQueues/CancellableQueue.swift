@@ -7,8 +7,8 @@
 /// Task(on: searches) { try await find("cats") }               // not cancelled
 /// ```
 ///
-/// The underlying queue is a ``FIFOQueue`` or an ``ActorQueue``. It gives the order. Work that is submitted to the
-/// underlying queue directly stands in the same order, and is not cancelled.
+/// The underlying queue, a ``FIFOQueue`` or an ``ActorQueue``, gives the order. Work that is submitted to the
+/// underlying queue directly is in the same order, and is not cancelled.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {

@@ -1,7 +1,6 @@
 import CSyncKernel
 
-/// Runs async work one piece at a time. Work begins, and ends, in the order in which it was submitted, from whatever
-/// context.
+/// Runs async work one piece at a time. Work begins, and ends, in the order of submission, from whatever context.
 ///
 /// ```swift
 /// let queue = FIFOQueue(name: "uploads")
@@ -12,12 +11,12 @@ import CSyncKernel
 /// ```
 ///
 /// Suspended work has not ended, so nothing else begins meanwhile. Where later work may begin while earlier work is
-/// suspended, use ``ActorQueue``. Priorities of tasks don't change the order. Work that nobody waits for runs in a task
-/// of the queue; the work of `enqueueAndWait` runs in the calling task, and keeps that task's priority, cancellation
-/// and task-local values. Queued work outlives the queue object.
+/// suspended, use ``ActorQueue``. Priorities of tasks don't change the order. Work that no call waits for runs in a
+/// task of the queue; the work of `enqueueAndWait` runs in the calling task, and keeps that task's priority,
+/// cancellation and task-local values. Queued work outlives the queue object.
 ///
-/// While a task waits in `enqueueAndWait` or `drain`, what has the turn runs at the priority of that task, at least,
-/// also where the task is escalated meanwhile.
+/// While a task waits in `enqueueAndWait` or `drain`, the holder of the turn runs at no less than that task's priority,
+/// even if the task is escalated meanwhile.
 ///
 /// A task of the queue that waits for the queue would wait for itself. `enqueueAndWait` of work that can't throw then
 /// stops the program with a message; `enqueueAndWait` of work that can throw throws
@@ -25,9 +24,9 @@ import CSyncKernel
 /// that waits for the *value* of a `Task(on:)` behind it, and work that waits for a `Task { }` that waits for the
 /// queue.
 ///
-/// A full queue, and one that was shut down, never stops the program. Work that nobody waits for is refused; a call
-/// that can throw throws; a call that can't throw is never refused, and runs in order in any case. Only misuse stops
-/// the program: a call that can't throw and would wait for the work that makes it, and a capacity of zero or less.
+/// A full queue, or one that was shut down, never stops the program. It refuses work that no call waits for. A call
+/// that can throw throws. A call that can't throw is never refused, and always runs in order. Only misuse stops the
+/// program: a call that can't throw and would wait for the work that makes it, and a capacity of zero or less.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
 public final class FIFOQueue: Sendable {
@@ -40,8 +39,8 @@ public final class FIFOQueue: Sendable {
     ///   - priority: the priority of the task that runs the work that ``enqueue(_:)`` accepts.
     ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
     ///     number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
+    ///   - recorder: a recorder of the queue's last events. Nil costs nothing.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public convenience init(
@@ -52,14 +51,14 @@ public final class FIFOQueue: Sendable {
             .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
     }
 
-    /// Makes a queue that knows neither a name nor a place, for a reference to the initializer.
+    /// Makes a queue without a name or a recorded place, for references to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { storage.name }
 
     private init(
@@ -71,8 +70,8 @@ public final class FIFOQueue: Sendable {
 
     /// The recorder that keeps the queue's last events, if there is one.
     ///
-    /// It may be set at any time and from anywhere. The new recorder applies to all work that is submitted from then
-    /// on; work that was submitted before stays with the recorder of its time.
+    /// It may be set at any time and from anywhere. A new recorder records work that is submitted from then on; earlier
+    /// work stays with its recorder.
     public var recorder: EventRecorder? {
         get { storage.recorder }
         set { storage.recorder = newValue }
@@ -80,18 +79,18 @@ public final class FIFOQueue: Sendable {
 
     /// The number of accepted pieces of work and waiting tasks that have not begun, at some instant during the call.
     ///
-    /// Reading it takes the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
+    /// Reading it holds the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
     /// count until their turn.
     public var waitingCount: Int { storage.waitingCount }
 
-    /// By how much ``waitingCount`` exceeds the capacity. It is 0 without a capacity.
+    /// The excess of ``waitingCount`` over the capacity. It is 0 without a capacity.
     ///
     /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
     /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
     /// ``OverflowPolicy/refuse``.
     public var beyondBoundCount: Int { storage.beyondBoundCount }
 
-    // MARK: - Work that nobody waits for
+    // MARK: - Work that no call waits for
 
     /// Submits `work`, and returns at once.
     ///
@@ -105,7 +104,7 @@ public final class FIFOQueue: Sendable {
     }
 
     /// Submits `work` as ``enqueue(_:)`` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
-    /// the caller, and runs in a task of its own.
+    /// the caller, and runs in a separate task.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable () async -> Void) -> Bool {
         inheritingTaskLocals ? storage.acceptsInheriting(work) : storage.accepts(work)
@@ -127,7 +126,7 @@ public final class FIFOQueue: Sendable {
     /// The place of `work` in the order is that of the call.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait for room; with `.never`, for as long as it takes.
+    ///   - timeout: how long to wait for room; with `.never`, without a limit.
     ///   - work: the work to submit. If the call throws, it is released without having run.
     /// - Throws: ``OrderedQueueError/full`` if `whenFull` is `refuse`, ``OrderedQueueError/shutDown``,
     ///   ``OrderedQueueError/timedOut``, ``OrderedQueueError/cancelled`` if the task is cancelled before there is room;
@@ -149,7 +148,7 @@ public final class FIFOQueue: Sendable {
     /// has nothing else to return; so it ignores `withDeadline`. A call in work of the same queue stops the program
     /// with a message.
     ///
-    /// If nothing is before it, the call neither suspends nor changes the task.
+    /// If nothing is before it, the call neither suspends nor switches tasks.
     public func enqueueAndWait<T>(_ work: () async -> T) async -> T {
         if OrderedActivation.isInside(storage) {
             OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait")
@@ -215,7 +214,7 @@ public final class FIFOQueue: Sendable {
     /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
     /// no room.
     ///
-    /// - Parameter timeout: how long to wait; with `.never`, for as long as it takes.
+    /// - Parameter timeout: how long to wait; with `.never`, without a limit.
     /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
     ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
     public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
@@ -223,8 +222,8 @@ public final class FIFOQueue: Sendable {
         storage.passTurnOn()
     }
 
-    /// Shuts the queue down: from now on it refuses work that nobody waits for, and calls that can throw. Accepted work
-    /// still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
+    /// Shuts the queue down: from now on it refuses work that no call waits for, and calls that can throw. Accepted
+    /// work still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
     public func shutdown() {
         storage.shutDown()
     }

@@ -1,6 +1,6 @@
 import CSyncKernel
 
-/// Tells who has the turn of a ``FIFOQueue``: nobody, its pump, or a task that holds a place. It is a pure value, whose
+/// Tracks the holder of a ``FIFOQueue``'s turn: none, its pump, or a task that holds a place. It is a pure value, whose
 /// methods return the action to take.
 ///
 /// The turn passes from one holder to the next in order, and with it `ready`, the entries that were taken out of the
@@ -32,12 +32,12 @@ struct FIFOQueueState<Work>: OrderedQueueState, ~Copyable {
         return (.begins, nil)
     }
 
-    /// Reserves room for the job of a task that is let in; the job then has to be submitted. Returns why the task is
+    /// Reserves room for the job of an admitted task; the job then has to be submitted. Returns why the task is
     /// refused, or nil.
     mutating func reserve(_ kind: OrderedPlace.Kind) -> OrderedQueueError? { intake.reserve(kind) }
 
-    /// Submits the job of a task that was let in before. It is accepted whatever has come meanwhile. A job that gets
-    /// the turn at once leaves no entry.
+    /// Submits the job of a task that was admitted before. It is accepted even if the queue has filled meanwhile. A job
+    /// that gets the turn at once leaves no entry.
     mutating func submit(_ job: UnownedJob) -> OrderedSubmission {
         if isTurnTaken {
             intake.admit(job)

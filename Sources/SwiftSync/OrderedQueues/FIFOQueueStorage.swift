@@ -9,7 +9,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Owned by the pump or task that holds the turn.
     private var ready = State.Intake.Entries(spareLimit: 2)
-    /// Tells whether a task whose job the pump runs has borrowed the pump's turn.
+    /// Records whether a task whose job the pump runs has borrowed the pump's turn.
     private let loan = Atomic(Loan.none)
     /// The queue's lock protects it.
     @safe @exclusivity(unchecked) private var turn = FIFOTurnPriority()
@@ -49,7 +49,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     override var wouldWaitForItself: Bool { OrderedActivation.isInside(self) }
 
-    /// Gives the turn to the caller if it is free. Most often it is, and then nothing is allocated.
+    /// Takes the turn for the caller if it is free. It usually is, and then nothing is allocated.
     func takeTurnIfFree() -> Bool {
         let task = RuntimeFacts.addressOfTask()
         return box.withState { state in
@@ -74,8 +74,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         }
     }
 
-    /// Does the same for a task that nothing keeps from its turn. The caller has already checked whether the turn is
-    /// free, and whether the task would wait for itself.
+    /// Waits for the turn of a task that is never refused. The caller has already checked whether the turn is free, and
+    /// whether the task would wait for itself.
     func waitForOwnTurn() async {
         let place = self.place(.own)
         OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
@@ -92,8 +92,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     // MARK: - How urgent it is
 
-    /// Waits for the turn of the calling task, and begins it. Meanwhile whoever has the turn has the priority of this
-    /// task at least.
+    /// Waits for the turn of the calling task, and begins it. Meanwhile the holder of the turn has at least this task's
+    /// priority.
     private func hurrying<Failure: Error>(
         at place: OrderedPlace, _ wait: () async throws(Failure) -> Void
     ) async throws(Failure) {
@@ -115,16 +115,16 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         beginTurn(at: place)
     }
 
-    /// A task that waits was escalated. A task of its own raises the holder: this one is called under a lock of the
-    /// runtime, and the holder may have handlers of users.
+    /// A waiting task was escalated. A separate task raises the holder: this call comes under a lock of the runtime,
+    /// and the holder may have users' handlers.
     private func rise(to priority: TaskPriority) {
         if box.withState({ _ in turn.rise(to: priority) }) {
             Task.detached(priority: priority) { self.raiseHolder() }
         }
     }
 
-    /// Raises the holder of the turn, which can't end meanwhile, for as long as there is one to be raised. No lock may
-    /// be held.
+    /// Raises the holder of the turn, which can't end meanwhile, while there is one to be raised. The caller must hold
+    /// no lock.
     private func raiseHolder() {
         while let raise = box.withState({ _ in turn.pinHolder() }) {
             RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
@@ -134,8 +134,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     private func signal(_ end: PrioritySemaphore?) { if let end { try! end.signal() } }
 
-    /// Waits until the calling task is not pinned any more, which it was. Others run its handlers of escalations, as
-    /// the runtime does, and it would wait there likewise. The deadline of its request is no matter.
+    /// Waits until the pin of the calling task ends. Other threads run its escalation handlers, as the runtime does,
+    /// where it would wait likewise. The deadline of its request does not bound this wait.
     private func awaitUnpinned() {
         let task = RuntimeFacts.addressOfTask(), end = PrioritySemaphore(value: 0)
         if box.withState({ _ in turn.awaitUnpinned(task, end) }) {
@@ -143,8 +143,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         }
     }
 
-    /// The calling task has got the turn, and has the priority from now on of those that wait behind it. It leaves the
-    /// place at which it waited. Nobody pins it there: who gave it the turn has raised it before that.
+    /// The calling task has the turn, and from now on the priority of the waiters behind it. It leaves the place at
+    /// which it waited. It is not pinned there: the previous holder raised it before handing the turn over.
     private func beginTurn(at place: OrderedPlace? = nil) {
         let task = RuntimeFacts.addressOfTask()
         let priority = box.withState { _ in
@@ -156,8 +156,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     private func endTurn() { if box.withState({ _ in turn.end() }) { awaitUnpinned() } }
 
-    /// The caller gives the turn to `place`, whose task is raised before that to the priority of those that wait behind
-    /// it. Returns false if that had given it up: then the caller still has the turn, and says so again if it goes on.
+    /// Hands the turn to `place`, after raising its task to the priority of the waiters behind it. Returns false if the
+    /// place was given up: then the caller still has the turn, and records itself again if it goes on.
     private func giveTurn(to place: OrderedPlace) -> Bool {
         let (isPinned, mustRaise) = box.withState { _ in (turn.end(), turn.wants(place)) }
         if isPinned { awaitUnpinned() }
@@ -213,15 +213,15 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     override func lookAfter() { StalledQueues.add(self) }
 
-    /// Whoever has the turn may have taken it while the queue was free, and is counted nowhere; a pump that was sent
-    /// may not have begun. The number changes all the same as soon as what waits first begins.
+    /// A holder that took the turn while the queue was free is not counted, and a pump that was sent may not have
+    /// begun. Still the number changes as soon as the first waiting entry begins.
     var standstill: Standstill {
         box.mayHaveWaiting ? .some(begun: box.begunCount.load(ordering: .relaxed)) : .nothing
     }
 
     // MARK: - Having the turn
 
-    /// Runs `body` in the calling task and where that runs, in its turn, and passes the turn on.
+    /// Runs `body` in the calling task, on its executor, in its turn, and passes the turn on.
     @inline(__always)
     func runInTurn(_ piece: RecordedPiece?, _ body: () async throws -> Void) async rethrows {
         piece?.begin()
@@ -235,7 +235,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Gives the turn to the next in order: to a task if the next entry is its place, or to a pump if it is work. A
     /// turn that was borrowed from the pump goes back to it.
     func passTurnOn() {
-        // Acquires what the pump has left, or releases the turn to it.
+        // Acquires the pump's state, or releases the turn to it.
         if loan.compareExchange(expected: .lent, desired: .returned, ordering: .acquiringAndReleasing).exchanged {
             return
         }
@@ -297,7 +297,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         case work(Work), job(UnownedJob)
     }
 
-    /// Returns the next work in order; nil once another holder has the turn, or nobody.
+    /// Returns the next work in order; nil once another holder has the turn, or it is free.
     private func nextWork() -> Next? {
         while true {
             if ready.isEmpty { box.waitBrieflyForMore() }

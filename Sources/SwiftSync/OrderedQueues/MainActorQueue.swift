@@ -11,7 +11,7 @@ public typealias MainActorQueue = ActorQueue<MainActor>
 private let sharedMainActorQueue = MainActorQueue(name: "main")
 
 extension MainActor {
-    /// The queue that the whole program shares. It is the same as ``ActorQueue/shared``. Never blocks.
+    /// The queue that the whole program shares, identical to ``ActorQueue/shared``. Never blocks.
     public static var queue: MainActorQueue { sharedMainActorQueue }
 }
 
@@ -30,7 +30,7 @@ extension ActorQueue where ActorType == MainActor {
     }
 
     /// Submits `work` as the form without `inheritingTaskLocals` does. If `inheritingTaskLocals` is true, `work` sees
-    /// the task-local values of the caller, and runs in a task of its own.
+    /// the task-local values of the caller, and runs in a separate task.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @MainActor () async -> Void) -> Bool {
         enqueue(inheritingTaskLocals: inheritingTaskLocals) { _ in await work() }
@@ -38,7 +38,7 @@ extension ActorQueue where ActorType == MainActor {
 
     /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room.
     ///
-    /// It throws what the form with a parameter of ``ActorQueue`` throws.
+    /// It throws the errors of the form of ``ActorQueue`` with a parameter.
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @MainActor () async -> Void
     ) async throws(OrderedQueueError) {
@@ -48,7 +48,7 @@ extension ActorQueue where ActorType == MainActor {
     /// Runs `work` in the calling task, on the main actor, after everything that was submitted before has begun.
     /// Returns what `work` returns.
     ///
-    /// For cancellation, capacity and shutdown it does what the form with a parameter of ``ActorQueue`` does.
+    /// Cancellation, capacity and shutdown affect it as they affect the form of ``ActorQueue`` with a parameter.
     public func enqueueAndWait<T: Sendable>(_ work: @MainActor () async -> T) async -> T {
         await enqueueAndWait { _ in await work() }
     }

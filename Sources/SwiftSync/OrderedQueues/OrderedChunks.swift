@@ -1,8 +1,8 @@
 /// A queue of elements in chunks of 64. It never allocates by itself, so it can be used under a lock.
 ///
 /// A caller that appends checks `needsChunk` first, and supplies a chunk that was allocated before the lock was taken.
-/// Emptied chunks are kept as spares, up to `spareLimit` of them. Only a queue that belongs to one task alone may have
-/// such a limit.
+/// Emptied chunks are kept as spares, up to `spareLimit` of them. Only a queue that a single task owns may have such a
+/// limit.
 struct OrderedChunks<Element>: ~Copyable {
     static var chunkCapacity: Int { 64 }
 

@@ -3,9 +3,9 @@ import CSyncKernel
 /// The entries of an ordered queue that have not begun, in order, and the rules by which the queue lets entries in. It
 /// is a pure value, whose methods return the action to take.
 ///
-/// Two kinds of entries stand in one order: work that nobody waits for, which a pump runs, and the places and jobs of
+/// Two kinds of entries are in one order: work that no call waits for, which a pump runs, and the places and jobs of
 /// tasks that run their own work. Where there is a capacity, all of them take room until they begin. An entry that
-/// can't be refused stands in the order beyond the capacity.
+/// can't be refused may exceed the capacity.
 ///
 /// A sender is work whose task waits for room. Its entry has its place in the order from the beginning. It is accepted
 /// when room comes or when its turn comes, whichever is first.
@@ -36,7 +36,7 @@ struct OrderedIntake<Work>: ~Copyable {
         case gone
 
         var isPlace: Bool { if case .place = self { true } else { false } }
-        /// True for work that nobody waits for.
+        /// True for work that no call waits for.
         var isDroppable: Bool {
             switch self {
             case .work: true
@@ -45,7 +45,7 @@ struct OrderedIntake<Work>: ~Copyable {
             }
         }
 
-        /// Tells the task whose entry was dropped, if there is one.
+        /// Notifies the task whose entry was dropped, if there is one.
         func drop() {
             if case .place(let place) = self { place.resolve(ECANCELED) }
         }
@@ -118,7 +118,7 @@ struct OrderedIntake<Work>: ~Copyable {
         leaveRoom(isDroppable: place.kind == .work)
     }
 
-    /// Returns why a place of `kind` is not let in; nil if it is let in.
+    /// Returns why a place of `kind` is refused; nil if it is admitted.
     private func refusal(of kind: OrderedPlace.Kind) -> OrderedQueueError? {
         if !kind.endsWithShutdown { return nil }
         if isShut { return .shutDown }
@@ -184,10 +184,10 @@ struct OrderedIntake<Work>: ~Copyable {
         return nil
     }
 
-    /// Admits a job. It can't be refused: its task was let in before, and has room.
+    /// Admits a job. It can't be refused: its task was admitted before, and has room.
     mutating func admit(_ job: UnownedJob) { pending.append(.job(job)) }
 
-    /// Does the same for a job with nothing before it: the job begins.
+    /// Admits a job with nothing before it: the job begins.
     mutating func beginReserved() { leaveRoom() }
 
     /// - Complexity: O(1) if the first entry may be dropped; otherwise O(entries), for the entries before the oldest
@@ -221,7 +221,7 @@ struct OrderedIntake<Work>: ~Copyable {
     // MARK: - Taking out
 
     /// Moves the next entries into `ready`, which is empty: all entries, or a single one where entries are counted
-    /// until they begin. Returns the sender that is let in by that and has to be woken, if there is one.
+    /// until they begin. Returns the sender that this admits and that has to be woken, if there is one.
     mutating func refill(_ ready: inout Entries) -> OrderedPlace? {
         guard capacity != nil else {
             swap(&pending, &ready)
@@ -241,7 +241,7 @@ struct OrderedIntake<Work>: ~Copyable {
         return nil
     }
 
-    /// An entry's turn has come. Returns the sender that is let in by that and has to be woken, if there is one.
+    /// An entry's turn has come. Returns the sender that this admits and that has to be woken, if there is one.
     private mutating func leave(_ entry: Entry) -> OrderedPlace? {
         switch entry {
         case .work: leaveRoom(isDroppable: true)
@@ -285,8 +285,8 @@ struct OrderedIntake<Work>: ~Copyable {
 
     // MARK: - The end
 
-    /// Refuses everything that comes from now on. Accepted entries stay. Returns the senders that wait for room: the
-    /// caller has to tell them.
+    /// Refuses all later entries. Accepted entries stay. Returns the senders that wait for room, which the caller must
+    /// notify.
     mutating func shut() -> Senders {
         isShut = true
         var refused = Senders()

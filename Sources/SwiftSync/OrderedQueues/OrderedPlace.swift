@@ -4,13 +4,13 @@ import Synchronization
 /// A task's place in an ordered queue. The task waits until the place is granted, or gives the place up before. This
 /// object's state word decides which of the two happens.
 class OrderedPlace: TaskWait, @unchecked Sendable {
-    /// Whose place it is. This determines what the queue may do with it.
+    /// The kind of owner of the place. It determines what the queue may do with the place.
     enum Kind {
-        /// The place belongs to work that nobody waits for. It may be refused, and dropped.
+        /// The place belongs to work that no call waits for. It may be refused, and dropped.
         case work
         /// The place belongs to a call that can throw. It may be refused, and the call may give it up.
         case refusable
-        /// The place belongs to a call that can't throw. Nothing keeps it from its turn.
+        /// The place belongs to a call that can't throw. It is never refused, dropped or given up.
         case own
         /// The place belongs to a task that waits for the end of everything before it. It is not work, takes no room,
         /// and is not refused.
@@ -22,14 +22,14 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     final let kind: Kind
     /// True if the place takes room in a queue with a capacity. The queue's lock protects it.
     final var takesRoom = false
-    /// The address of the task that waits, where it may have to be raised before it goes on; 0 once it waits no more.
+    /// The address of the waiting task, if it may have to be raised before it goes on; 0 once it has stopped waiting.
     /// It is written before the place is known, and protected by the queue's lock after that.
     final var task: UInt = 0
-    /// Where nobody waits for the task that waits, the task. It is protected by the queue's lock.
+    /// The waiting task, if no other task waits for it. The queue's lock protects this.
     final var handle: Task<Void, Never>?
     /// The priority of that task when it came.
     final var priority = TaskPriority.medium
-    /// The call that starts the place's task has returned, as far as it is one of ``waitElsewhere()``.
+    /// True once the call that starts the place's task has returned, if the wait is ``waitElsewhere()``.
     private let hasStarted = Atomic(false)
 
     init(_ kind: Kind) {
@@ -48,7 +48,7 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
     /// that starts it.
     ///
     /// A continuation that is resumed before its task is suspended only sets a flag, and the task goes on where it is.
-    /// So the task can't tell by its wait whether it has left its caller. The call says when it returns
+    /// So the task can't tell by its wait whether it has left its caller. The call reports its return
     /// (``startReturns()``). Until then the task yields. To yield is a continuation too, which another thread may
     /// resume before the task is suspended: then the call still has not returned, and the task yields again.
     final func waitElsewhere(at object: (any WaitedObject)?) async {
@@ -74,7 +74,7 @@ class OrderedPlace: TaskWait, @unchecked Sendable {
         unsafe told.waits_for = UInt32(kind == .end ? CSK_WAITS_FOR_DRAINED : purpose)
     }
 
-    /// What a task of another kind than `end` waits for.
+    /// The reason of the wait (`CSK_WAITS_FOR_…`), unless the place is of the kind `end`.
     var purpose: Int { Int(CSK_WAITS_FOR_TURN) }
 
     /// Grants the place. Returns false if the place was given up before.

@@ -1,20 +1,20 @@
-/// Decides at what priority work of an ``ActorQueue`` runs, so that none overtakes earlier work at another actor that
-/// both call. It is a pure value.
+/// Decides at what priority work of an ``ActorQueue`` runs, so that it can't overtake earlier work at another actor
+/// that both call. It is a pure value.
 ///
 /// The work of an actor queue begins in order, and may be suspended at another actor while later work begins. Swift's
-/// actors take what waits for them by priority. So later work would pass earlier work there if it had a higher
-/// priority. An escalation of the earlier work does not help: it does not move a job that waits already.
+/// actors serve their waiters by priority. So later work of a higher priority would overtake earlier work there. An
+/// escalation of the earlier work does not help: it does not move a job that is already queued.
 ///
 /// Therefore, in the order in which it began, the priorities of the work that has not ended never rise. Work runs at
-/// the priority of its task, but at no less than `least`, the priority of the tasks that run what nobody waits for, and
-/// at no more than the lowest of the work that runs. That is never below `least`, so the tasks of the queue run at
-/// `least` in any case. A task that waits for its own work on an idle queue keeps a higher priority.
+/// the priority of its task, but at no less than `least`, the priority of the queue's own tasks, and at no more than
+/// the lowest of the work that runs. That is never below `least`, so the tasks of the queue run at `least` in any case.
+/// A task that waits for its own work on an idle queue keeps a higher priority.
 struct OrderedPriorities {
     let least: TaskPriority
-    /// How much work has begun and not ended.
+    /// The number of pieces of work that have begun and not ended.
     private var running = 0
-    /// The lowest priority of what has begun since none ran. Work that ends before what began before it leaves it as
-    /// it is, so that nothing has to be kept for each piece of work.
+    /// The lowest priority of the work that has begun since none ran. Work that ends before earlier work leaves it
+    /// unchanged, so that no state is kept for each piece of work.
     private var lowest: TaskPriority
 
     init(least: TaskPriority) {

@@ -4,16 +4,17 @@ import Synchronization
 /// The state of an ordered queue under its lock, and the facts about the queue that can be read without the lock.
 final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject, @unchecked Sendable {
     private let type: String
-    /// The priority of the tasks that run the work that nobody waits for.
+    /// The priority of the tasks that run the work that no call waits for.
     let priority: TaskPriority?
     let capacity: Int?
     private let box: OwningGateBox<State>
     /// True while the intake may hold an entry. A pump that has run out of entries polls it.
     private let mayHoldMore = Atomic(false)
     private let hasShut = Atomic(false)
-    /// The number of entries that were taken out of the intake and have not begun. Who takes them out stores it.
+    /// The number of entries that were taken out of the intake and have not begun. The code that takes them out stores
+    /// it.
     let readyCount = Atomic(0)
-    /// The number of entries that were taken from those to begin. Who takes them out stores it.
+    /// The number of entries that were taken from those to begin. The code that takes them out stores it.
     let begunCount = Atomic<UInt64>(0)
 
     init(
@@ -27,7 +28,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject,
         box = unsafe .make(state, .fast, 0, place)
     }
 
-    /// How messages and reports call the queue.
+    /// The queue's name in messages and reports.
     var subject: String { "\(type) \(name)" }
 
     /// The name of the queue, or the place where it was made. The gate of the state has it.
@@ -36,7 +37,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject,
     var toldKind: UInt32 { UInt32(State.toldKind) }
     var toldPlace: csk_place_t { unsafe box.place }
 
-    /// True once the queue was shut down and refuses what comes.
+    /// True once the queue was shut down and refuses later work.
     var isShut: Bool { hasShut.load(ordering: .relaxed) }
 
     /// True while entries may wait for their turn. A wait that was given up counts until its turn.
@@ -71,7 +72,7 @@ final class OrderedQueueBox<State: OrderedQueueState & ~Copyable>: WaitedObject,
                 return result
             }
             if let result {
-                // Other callers may have supplied the queue meanwhile; then the chunks are left over.
+                // Other callers may have supplied chunks meanwhile; then these are left over.
                 chunk?.free()
                 senderChunk?.free()
                 return result

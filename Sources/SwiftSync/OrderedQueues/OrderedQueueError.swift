@@ -1,4 +1,4 @@
-/// Why an ordered queue did not run what it was given. None of it was run then.
+/// Why an ordered queue did not run submitted work. The work has not begun.
 public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
     /// The task would wait for itself: the task, or the task whose child it is, is work of the same queue that has not
     /// ended.
@@ -12,7 +12,7 @@ public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
     /// The timeout passed before its turn came, or before there was room. Or the system gave no timer for it.
     case timedOut
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .wouldDeadlock: .wouldDeadlock

@@ -1,25 +1,25 @@
 import CSyncKernel
 
-/// What the states of ``FIFOQueue`` and ``ActorQueue`` have in common: the intake, the submitter's part, and what the
-/// box of the queue needs. Each state adds who serves the entries, and in what order.
+/// The common part of the states of ``FIFOQueue`` and ``ActorQueue``: the intake, the submitter's steps, and the
+/// requirements of the queue's box. Each state adds the party that serves the entries, and the order.
 protocol OrderedQueueState<Work>: ~Copyable {
     associatedtype Work
     typealias Intake = OrderedIntake<Work>
 
-    /// What the queue is, for views.
+    /// The kind of the queue, for views.
     static var toldKind: Int { get }
 
     var intake: Intake { get set }
 
-    /// An entry was accepted: somebody has to come to it.
+    /// An entry was accepted: a pump or task has to come to it.
     mutating func seeToEntry() -> OrderedSubmission
     /// Submits a place. A place with nothing before it begins at once and leaves no entry.
     mutating func submit(_ place: OrderedPlace) -> (OrderedSubmission, dropped: Intake.Entry?)
 }
 
-/// What the submitter has to do.
+/// The action that the submitter has to take.
 enum OrderedSubmission {
-    /// Nothing: somebody will come to the entry.
+    /// Nothing: a pump or task will come to the entry.
     case queued
     /// It has to send a pump, which will come to the entry.
     case sendsPump

@@ -1,11 +1,11 @@
 import CSyncKernel
 import Synchronization
 
-/// What the storages of ``FIFOQueue`` and ``ActorQueue`` have in common: they take the lock, ask the state, drop the
-/// lock, and then act. A storage lives as long as its queue or any accepted work.
+/// The common part of the storages of ``FIFOQueue`` and ``ActorQueue``: they take the lock, take a step of the state,
+/// drop the lock, and then act. A storage lives as long as its queue or any accepted work.
 ///
-/// Each storage overrides the first four members. None of them is called where an entry is merely queued and nothing
-/// watches for deadlocks.
+/// Each storage overrides the first four members. None of them is called where an entry is merely queued and the
+/// deadlock watch is off.
 class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
     typealias Work = State.Work
     typealias Entry = State.Intake.Entry
@@ -19,18 +19,18 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
         slot = RecorderSlot(recorder)
     }
 
-    /// True if a task that waits for room here would wait for itself. Never so where work begins while other work is
-    /// suspended.
+    /// True if a task that waits for room here would wait for itself. It is false where work may begin while other work
+    /// is suspended.
     var wouldWaitForItself: Bool { false }
 
-    /// Starts the task that runs the work that nobody waits for. Throws where nobody can: then what was accepted is
-    /// released.
+    /// Starts the task that runs the work that no call waits for. Throws if no task can be started: then the accepted
+    /// work is released.
     func sendPump() throws(OrderedQueueError) { Self.isMissing() }
 
-    /// Makes work that does what `work` does, and whose beginning and end `piece` records.
+    /// Wraps `work`, so that `piece` records its beginning and end.
     func recorded(_ work: Work, as piece: RecordedPiece) -> Work { Self.isMissing() }
 
-    /// Makes a closure that runs `work` in the calling task, whose place was granted. Throws where nobody can run it.
+    /// Makes a closure that runs `work` in the calling task, whose place was granted. Throws if it can't be run.
     func inTurn(_ work: Work, _ piece: RecordedPiece?) throws(OrderedQueueError) -> @Sendable () async -> Void {
         Self.isMissing()
     }
@@ -41,7 +41,7 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
     /// The task waits at the place, and does nothing else before that is granted.
     func keep(_ task: Task<Void, Never>, at place: OrderedPlace) {}
 
-    /// Something was queued behind other work while the deadlock watch is on.
+    /// Called when an entry was queued behind other work while the deadlock watch is on.
     func lookAfter() {}
 
     private static func isMissing() -> Never { fatalError("SwiftSync: the storage of a queue lacks a member") }
@@ -153,7 +153,7 @@ extension OrderedQueueStorage where State: ~Copyable {
         }
     }
 
-    /// By how much `waitingCount` exceeds the capacity; 0 without one.
+    /// The excess of `waitingCount` over the capacity; 0 without one.
     final var beyondBoundCount: Int { capacity.map { max(0, waitingCount - $0) } ?? 0 }
 
     /// The number of entries still in the intake, at some instant during the call; for tests.

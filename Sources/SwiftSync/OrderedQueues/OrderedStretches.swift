@@ -4,7 +4,7 @@
 /// Work is counted by the period in which it began. A task that drains the queue ends the present period. It waits
 /// until that period and all earlier ones have no work left.
 struct OrderedStretches {
-    /// How much work has begun and not ended, by period. The last period is the present one.
+    /// The number of pieces of work that have begun and not ended, by period. The last period is the present one.
     private var counts = [0]
     private var first = 0
     private var waiting: [(period: Int, place: OrderedPlace)] = []

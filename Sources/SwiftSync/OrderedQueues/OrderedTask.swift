@@ -1,4 +1,4 @@
-/// What `Task(on:)` starts tasks on: an ordered queue, or a queue that can also cancel its tasks.
+/// A queue on which `Task(on:)` starts tasks: an ordered queue, or a queue that can also cancel its tasks.
 protocol OrderedTaskQueue<Storage>: Sendable {
     /// The storage of the queue that gives the order: a ``FIFOQueueStorage`` or an ``ActorQueueStorage``.
     associatedtype Storage

@@ -4,15 +4,15 @@ extension Task where Failure == Never {
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
     /// has begun.
     ///
-    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
-    /// capacity keeps it out (it may stand beyond the capacity, see ``ActorQueue/beyondBoundCount``), nothing drops it,
-    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
-    /// and `operation` runs with `Task.isCancelled` true. A call before an actor was adopted, or after its end, stops
-    /// the program with a message. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused or
+    /// dropped: it may exceed the capacity (see ``ActorQueue/beyondBoundCount``), and after a shutdown it runs behind
+    /// the accepted work. A task that is cancelled before its turn keeps its place, and `operation` runs with
+    /// `Task.isCancelled` true. A call before an actor was adopted, or after its end, stops the program with a message.
+    /// Never blocks.
     ///
     /// - Parameters:
     ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller. `operation` has it as far as the queue lets it:
+    ///   - priority: the task's priority; with nil, that of the caller. The queue bounds the priority of `operation`:
     ///     see ``ActorQueue``.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.
@@ -67,7 +67,7 @@ extension Task where Failure == any Error {
     ///
     /// - Parameters:
     ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller. `operation` has it as far as the queue lets it:
+    ///   - priority: the task's priority; with nil, that of the caller. The queue bounds the priority of `operation`:
     ///     see ``ActorQueue``.
     ///   - queue: the queue that gives the order.
     ///   - operation: the work, which runs on the queue's actor.

@@ -3,10 +3,10 @@
 extension Task where Failure == Never {
     /// Starts a task that runs `operation` after everything that was submitted to `queue` before has ended.
     ///
-    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused: no
-    /// capacity keeps it out (it may stand beyond the capacity, see ``FIFOQueue/beyondBoundCount``), nothing drops it,
-    /// and after a shutdown it runs behind the accepted work. A task that is cancelled before its turn keeps its place,
-    /// and `operation` runs with `Task.isCancelled` true. Never blocks.
+    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused or
+    /// dropped: it may exceed the capacity (see ``FIFOQueue/beyondBoundCount``), and after a shutdown it runs behind
+    /// the accepted work. A task that is cancelled before its turn keeps its place, and `operation` runs with
+    /// `Task.isCancelled` true. Never blocks.
     ///
     /// - Parameters:
     ///   - name: the task's name.

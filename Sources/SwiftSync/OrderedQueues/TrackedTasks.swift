@@ -8,7 +8,7 @@ final class TrackedTasks: @unchecked Sendable {
     @safe
     final class Entry: @unchecked Sendable {
         private let list: TrackedTasks
-        /// How many times all tasks were cancelled before this task was started.
+        /// The number of cancellations of all tasks before this task was started.
         fileprivate let cancellations: UInt64
         fileprivate var task: AnyTask?
         fileprivate var hasBegun = false
@@ -80,7 +80,7 @@ final class TrackedTasks: @unchecked Sendable {
 
     private let links: OwningGateBox<Links> = unsafe .make(Links(), .fast, 0, .unknown)
 
-    /// How many times all tasks were cancelled. It is one less than the generation of the links.
+    /// The number of cancellations of all tasks. It is one less than the generation of the links.
     private let cancellations = Atomic<UInt64>(0)
 
     private func insert(_ entry: Entry, _ task: AnyTask) {

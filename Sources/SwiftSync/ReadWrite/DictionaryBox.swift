@@ -15,7 +15,7 @@ struct DictionaryPair<Key, Value> {
     }
 }
 
-/// Ends entries whose type the kernel doesn't know. The context of the entry's node is the metatype.
+/// Destroys entries whose type the kernel doesn't know. The context of the entry's node is the metatype.
 @usableFromInline
 class AnyDictionaryEntry {
     @usableFromInline
@@ -64,7 +64,7 @@ class AnyDictionaryBox {
     }
 }
 
-/// What a writer passes to the kernel as a key: the table, and the entry to be inserted.
+/// The key that a writer passes to the kernel: the table, and the entry to be inserted.
 @safe
 private struct DictionaryProbe {
     let box: Unmanaged<AnyDictionaryBox>
@@ -76,7 +76,7 @@ private func matches(_ place: UnsafePointer<csk_rcu_map_entry_t>?, _ key: Unsafe
     return unsafe probe.box._withUnsafeGuaranteedRef { unsafe $0.haveOneKey(place!, probe.entry) }
 }
 
-/// The kernel's table in an object of its own.
+/// The object that owns the kernel's table.
 @usableFromInline
 @safe
 final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
@@ -148,7 +148,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         let found = unsafe insert(entry, hash: hash(Entry.pair(entry).pointee.key))
         let value = unsafe found.map { unsafe Entry.pair($0).pointee.value }
         endReading()
-        if value != nil { unsafe Entry.destroy(entry) } // nobody has seen it
+        if value != nil { unsafe Entry.destroy(entry) } // no reader has seen it
         return value
     }
 
@@ -182,15 +182,15 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
             }
         endReading()
         guard isKept else {
-            unsafe Entry.destroy(entry) // nobody has seen it
+            unsafe Entry.destroy(entry) // no reader has seen it
             return nil
         }
         if let found = unsafe found { unsafe retireEntry(found) }
         return result
     }
 
-    /// Updates a key that another has written during the first attempt, and says so to the thread: if this thread
-    /// itself has written it, in `body`, it will do so again.
+    /// Updates a key that was written during the first attempt, and records the attempt for the thread: if `body`
+    /// itself wrote the key, it will do so again.
     @inlinable
     func updateAgain<Result: ~Copyable, Failure: Error>(
         _ key: Key, _ fallback: () -> Value, _ body: (inout Value) throws(Failure) -> Result
@@ -218,8 +218,8 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
             "SnapshotDictionary: \(call) was called inside an update of the same key by the same thread")
     }
 
-    /// The caller must be inside the read section in which it has found that entry. It returns false when the entry has
-    /// gone meanwhile.
+    /// The caller must be inside the read section in which it found that entry. Returns false if the entry was removed
+    /// meanwhile.
     @usableFromInline
     func replace(_ found: Entry.Place, with entry: Entry.Place) -> Bool {
         let status = unsafe csk_rcu_map_replace_entry(map, found, entry)
@@ -231,7 +231,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
     func remove(_ key: Key) -> Value? {
         csk_rcu_read_lock()
         var place = unsafe find(key)
-        // Another thread may take out what was found, and a third may insert it anew.
+        // Another thread may remove the entry that was found, and a third may insert the key anew.
         while let found = unsafe place, unsafe csk_rcu_map_remove_entry(map, found) != 0 { unsafe place = find(key) }
         endReading()
         return unsafe retire(place)
@@ -251,7 +251,7 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
         }
     }
 
-    /// Returns the value of an entry that the caller has taken out. The entry ends after a grace period.
+    /// Returns the value of an entry that the caller has removed. The entry is destroyed after a grace period.
     @inlinable
     func retire(_ place: Entry.Place?) -> Value? {
         guard let place = unsafe place else { return nil }

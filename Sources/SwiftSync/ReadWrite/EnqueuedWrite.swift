@@ -1,10 +1,10 @@
 import CSyncKernel
 
-/// A write that runs on a worker when its turn comes. It is one block of memory: what the kernel queues, and the
-/// closure behind it.
+/// A write that runs on a worker when its turn comes. It is one block of memory: the kernel's node, and the closure
+/// behind it.
 ///
-/// It is not an object, and does not keep the lock alive: neither queueing nor running it counts references, which two
-/// threads would take from each other each time. The lock's owner goes away through ``letGo(_:)`` instead.
+/// It is not an object, and does not keep the lock alive. So neither queueing nor running it counts references, whose
+/// cache line two threads would contend for. The lock's owner goes away through ``letGo(_:)`` instead.
 enum EnqueuedWrite {
     @safe
     private struct Section {
@@ -12,7 +12,7 @@ enum EnqueuedWrite {
         let body: @Sendable () -> Void
     }
 
-    /// What stands in the queue behind the last write.
+    /// The entry in the queue behind the last write.
     @safe
     private struct Farewell {
         let box: Unmanaged<ReadWriteBox<Void>>
@@ -20,8 +20,8 @@ enum EnqueuedWrite {
 
     private static var payloadOffset: Int { unsafe MemoryLayout<csk_rwlock_write_t>.stride }
 
-    /// Queues `payload` behind what the kernel queues, and has `function` called. It returns 0, or an errno value, in
-    /// which case nothing was queued.
+    /// Queues `payload` behind the kernel's node, and has `function` called. It returns 0, or an errno value, in which
+    /// case nothing was queued.
     @inline(__always)
     private static func enqueue<Payload>(
         _ lock: UnsafeMutablePointer<csk_rwlock_t>, _ payload: Payload,
@@ -38,7 +38,7 @@ enum EnqueuedWrite {
         return status
     }
 
-    /// Moves the payload out, and gives the block back.
+    /// Moves the payload out, and frees the block.
     @inline(__always)
     private static func take<Payload>(
         _ write: UnsafeMutablePointer<csk_rwlock_write_t>?, as type: Payload.Type
@@ -61,7 +61,7 @@ enum EnqueuedWrite {
         unsafe csk_rwlock_finish_write(section.lock)
     }
 
-    /// Keeps the lock until every write that was queued before has left it. Its owner calls this as it goes away.
+    /// Keeps the lock alive until every write that was queued before has left it. Its owner calls this as it goes away.
     ///
     /// Where the lock is free, no write waits or runs. Otherwise a last write, which is behind all others, keeps the
     /// lock. If there is no memory for that, the lock stays for good.

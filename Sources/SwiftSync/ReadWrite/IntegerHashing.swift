@@ -1,8 +1,8 @@
 /// A hash for keys that are integers, several times faster than `Hasher`.
 ///
 /// Two random numbers, different for each dictionary, make it hard to find keys that share slots, as the seed of
-/// `Hasher` does. An observer who measures the times of many lookups could learn more than with `Hasher`. The two
-/// halves of a product are combined as in Wang Yi's wyhash.
+/// `Hasher` does. An attacker that measures many lookups could learn more than with `Hasher`. The two halves of a
+/// product are combined as in Wang Yi's wyhash.
 @usableFromInline
 @frozen
 struct IntegerHashing {

@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// One allocation that holds a read-write lock, what it is called, and the value behind it.
+/// One allocation that holds a read-write lock, its name, and the value behind it.
 @usableFromInline
 @safe
 final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, Value> {
@@ -39,7 +39,7 @@ final class ReadWriteBox<Value: ~Copyable>: ManagedBuffer<csk_placed_rwlock_t, V
     @inlinable
     var place: csk_place_t { unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.place } }
 
-    /// What messages and reports call the lock.
+    /// The lock's name in messages and reports.
     @usableFromInline
     var name: String { unsafe withLock { unsafe place.name(of: $0) } }
 

@@ -1,17 +1,18 @@
 import CSyncKernel
 
 extension ReadWriteCoordinator {
-    /// The type of ``ReadWriteCoordinator/suspending``: sections for which a task waits while it is suspended.
+    /// The type of ``ReadWriteCoordinator/suspending``: sections that a task enters by suspending instead of blocking
+    /// its thread.
     ///
     /// ```swift
     /// let count = try await coordinator.suspending.read(timeout: .milliseconds(5)) { names.count }
     /// try await coordinator.suspending.write { names.removeAll() }
     /// ```
     ///
-    /// They stand in the one order of arrival, together with the reads and writes of threads. A section runs on a
-    /// worker, so it begins when its turn comes even if every thread of the task's executor is busy waiting. The code
-    /// that runs there is still the task, with its task-local values and its priority. Cancelling the task takes a
-    /// section that has not begun out of the queue, and so does the deadline of `withDeadline`.
+    /// They are in one order of arrival with the reads and writes of threads. A section runs on a worker, so it begins
+    /// when its turn comes even if every thread of the task's executor is busy waiting. The code that runs there is
+    /// still the task, with its task-local values and its priority. Cancelling the task takes a section that has not
+    /// begun out of the queue, and so does the deadline of `withDeadline`.
     public struct Suspending: @unchecked Sendable {
         let box: ReadWriteBox<Void>
 
@@ -50,7 +51,7 @@ extension ReadWriteCoordinator {
             let deadline = limit.deadline()
             let section = SuspendedSection(box, write: write, deadline: deadline)
             var result: Result<R, any Error>?
-            // Who only tries does so in a task that is cancelled because its deadline has passed, too.
+            // A try is made even in a task that was cancelled because its deadline has passed.
             let isCancellable = deadline != Deadline.passed || Task.isCancelledByOthers
             let status = await section.run(isCancellable: isCancellable) { result = Result(catching: body) }
             if let result { return try result.get() }

@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// Coordinates reads and writes. Reads run at once and together. Writes run alone, by themselves and in order.
+/// Coordinates reads and writes. Reads run concurrently. Writes run alone, in order, and may be enqueued.
 ///
 /// ```swift
 /// let coordinator = ReadWriteCoordinator()
@@ -10,22 +10,22 @@ public import CSyncKernel
 /// let count = coordinator.read { names.count }              // 2: what was written before is seen
 /// ```
 ///
-/// The order in which they come into its queue decides. A read submitted before a write runs before it, and a write
-/// submitted before a read runs before it, whichever threads they come from and in whichever form. Reads run on the
-/// calling thread, which they block while a write is before them. Enqueued writes run on worker threads of the library.
-/// A thread may read again inside a read, however deep, even when a write has been queued in between.
+/// They run in the order of submission. A read submitted before a write runs before it, and a write submitted before a
+/// read runs before it, from whichever thread and in whichever form. Reads run on the calling thread, and block it
+/// while a write is ahead. Enqueued writes run on worker threads of the library. A thread may read again inside a read,
+/// however deep, even when a write has been queued in between.
 ///
 /// A write inside a read, and anything inside a write, of the same coordinator and thread would wait for itself. A call
 /// that can throw then throws ``ReadWriteError/wouldDeadlock``. Any other call stops the program with a message.
 /// Enqueueing a write is always possible.
 ///
-/// A coordinator may go away while writes wait: they run all the same. Uncontended reads cost two locked instructions
-/// and no allocation. Don't use it in signal handlers.
+/// A coordinator may be released while writes wait: they still run. Uncontended reads cost two locked instructions and
+/// no allocation. Don't use it in signal handlers.
 public final class ReadWriteCoordinator: @unchecked Sendable {
     @usableFromInline
     let box: ReadWriteBox<Void>
 
-    /// Makes a coordinator that nobody uses. It never blocks.
+    /// Makes an idle coordinator. It never blocks.
     ///
     /// - Parameters:
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
@@ -35,12 +35,12 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         unsafe self.init(at: .named(name, fileID, line))
     }
 
-    /// Makes a coordinator with that ``name``, by the word of the earlier library.
+    /// Makes a coordinator with that ``name``, under the earlier library's label.
     public convenience init(queueLabel: String) {
         self.init(name: queueLabel)
     }
 
-    /// Makes a coordinator that knows no place, for a reference to the initializer.
+    /// Makes a coordinator without a recorded place, for references to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(at: .unknown)
@@ -50,11 +50,11 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         box = unsafe .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false, place)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
-    /// The earlier word for ``name``.
+    /// The earlier name of ``name``.
     public var queueLabel: String { name }
 
     /// Writes that wait keep the lock.
@@ -64,7 +64,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     // MARK: - Reading
 
-    /// Runs `body` together with other reads, after every write that was submitted before, and returns what it returns.
+    /// Runs `body` together with other reads, after all writes that were submitted before, and returns what it returns.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. What `body` throws is rethrown. Inside a write
     /// of the same thread it stops the program with a message.
@@ -93,9 +93,9 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Runs `body` alone on a worker thread, after everything that was submitted before. The call returns at once.
     ///
-    /// It never blocks, and may be called from anywhere, also inside reads and writes. It allocates nothing beyond
-    /// the closure's own, once as many writes were queued before. `body` may block. There are at most 2048 workers in a
-    /// process, so no more writes than that may wait at once for what only later writes bring about.
+    /// It never blocks, and may be called from anywhere, also inside reads and writes. It allocates nothing beyond the
+    /// closure's own, once as many writes were queued before. `body` may block. There are at most 2048 workers in a
+    /// process, so no more writes than that may wait at once for something that only later writes do.
     ///
     /// - Returns: false if the system gave no thread to run it on. The write will then not run, and ``SyncDiagnostics``
     ///   gets a report.
@@ -106,7 +106,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
 
     /// Enqueues a write, which sees the task-local values of the caller if `inheritingTaskLocals` is true.
     ///
-    /// With true the write runs as a task of its own, which costs several allocations.
+    /// With true the write runs as a separate task, which costs several allocations.
     @discardableResult
     public func enqueueWrite(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         guard inheritingTaskLocals else { return enqueueWrite(body) }
@@ -159,7 +159,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         unsafe box.withLock { unsafe csk_rwlock_unlock($0) }
     }
 
-    /// Waits for what was submitted before, or throws when that takes longer than `timeout`. It throws
+    /// Waits for everything that was submitted before, or throws when that takes longer than `timeout`. It throws
     /// ``ReadWriteError/timedOut`` when waiting takes longer than `timeout`, and ``ReadWriteError/wouldDeadlock``
     /// inside a section of the same thread. `.never` means no limit but that of `withDeadline`. It never times out
     /// early.

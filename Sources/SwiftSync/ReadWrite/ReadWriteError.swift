@@ -2,15 +2,15 @@
 public enum ReadWriteError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
-    /// Entering would wait for the calling thread itself, or for a reader that waits for the same. That is the case for
-    /// a write inside a read, for anything inside a write, and for a second reader that wants to upgrade.
+    /// Entering would wait for the calling thread itself, or for a reader that waits to upgrade too: a write inside a
+    /// read, anything inside a write, or a second upgrade.
     case wouldDeadlock
     /// The task was cancelled first.
     case cancelled
     /// The system gave no memory or no thread.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

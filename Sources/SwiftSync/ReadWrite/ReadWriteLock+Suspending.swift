@@ -1,7 +1,8 @@
 public import CSyncKernel
 
 extension ReadWriteLock where Value: ~Copyable {
-    /// The type of ``ReadWriteLock/suspending``: sections for which a task waits while it is suspended.
+    /// The type of ``ReadWriteLock/suspending``: sections that a task enters by suspending instead of blocking its
+    /// thread.
     ///
     /// ```swift
     /// let routes = ReadWriteLock(["/": "index"])
@@ -9,11 +10,11 @@ extension ReadWriteLock where Value: ~Copyable {
     /// try await routes.suspending.withWriteLock(timeout: .milliseconds(5)) { $0["/about"] = "about" }
     /// ```
     ///
-    /// Tasks stand in the one order of arrival of the lock together with threads, readers behind a waiting writer too.
-    /// A section that can enter at once runs where the task runs, and costs no suspension and no allocation. One that
-    /// has to wait runs on a worker of the library. So it begins in its turn even if every thread of the task's
-    /// executor is busy waiting for the lock. The code that runs there is still the task, with its task-local values
-    /// and its priority, but isolated to no actor: that is why the closures are `@Sendable`.
+    /// Tasks and threads wait in one order of arrival. Readers wait behind a waiting writer too. A section that can
+    /// enter at once runs where the task runs, and costs no suspension and no allocation. One that has to wait runs on
+    /// a worker of the library. So it begins in its turn even if every thread of the task's executor is busy waiting
+    /// for the lock. The code that runs there is still the task, with its task-local values and its priority, but
+    /// isolated to no actor: that is why the closures are `@Sendable`.
     @frozen
     public struct Suspending: @unchecked Sendable {
         @usableFromInline
@@ -42,11 +43,11 @@ extension ReadWriteLock where Value: ~Copyable {
             return try body(box.value.pointee)
         }
 
-        /// Runs `body` with the value while nobody else reads or writes it, and returns what it returns.
+        /// Runs `body` with exclusive access to the value, and returns what it returns.
         ///
         /// It suspends the task while it waits, and blocks no thread. It throws as the reading form does. With reader
-        /// bias, trying takes some 10 us; and a write whose turn has come, and which waits for readers that entered by
-        /// the bias, can't be cancelled any more, while its timeout counts still.
+        /// bias, trying takes some 10 us; and a write whose turn has come, but which still waits for biased readers,
+        /// can time out but no longer be cancelled.
         @inlinable
         public func withWriteLock<Result: Sendable>(
             timeout: TimeLimit = .never, _ body: @Sendable (inout Value) throws -> Result
@@ -84,7 +85,7 @@ extension ReadWriteLock where Value: ~Copyable {
         private func run<R: Sendable>(
             write: Bool, _ deadline: Int64, _ body: @Sendable () throws -> R
         ) async throws -> R {
-            // A wait that only tries has tried. It must not stand in the queue, where it would bar others.
+            // A wait that only tries has tried. It must not be queued, where it would block later waiters.
             if deadline == Deadline.passed { throw ReadWriteError.timedOut }
             let section = SuspendedSection(box, write: write, deadline: deadline)
             var result: Result<R, any Error>?
@@ -94,12 +95,12 @@ extension ReadWriteLock where Value: ~Copyable {
         }
     }
 
-    /// Sections for which a task waits while it is suspended, instead of blocking its thread.
+    /// Sections that a task enters by suspending instead of blocking its thread.
     ///
-    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
-    /// overload of ``withReadLock(_:)`` would be the one that the compiler chooses in every async function, and demand
-    /// an `await` there; but the form that blocks is right in async functions too, where sections are short and
-    /// contention is rare.
+    /// The name is `suspending`, as for every object of this library that also has blocking forms. An `async` overload
+    /// of ``withReadLock(_:)`` would be chosen by the compiler in every async function, and would demand an `await`
+    /// there; but the form that blocks is right in async functions too, where sections are short and contention is
+    /// rare.
     @inlinable
     public var suspending: Suspending { Suspending(box) }
 }

@@ -8,10 +8,10 @@ public import CSyncKernel
 /// routes.withWriteLock { $0["/about"] = "about" }
 /// ```
 ///
-/// Waiters stand in the order of their arrival. Readers stand behind a waiting writer too, so neither side starves.
-/// Readers next to each other enter together. A thread may read again inside a read, however deep. Locking blocks the
-/// calling thread. In async code use it for short sections only: the closures can't suspend. Copies share the value.
-/// Don't use it in signal handlers.
+/// Waiters are served by arrival. Readers wait behind a waiting writer too, so neither side starves. Adjacent readers
+/// enter together. A thread may read again inside a read, however deep. Locking blocks the calling thread. In async
+/// code use it for short sections only: the closures can't suspend. Copies share the value. Don't use it in signal
+/// handlers.
 ///
 /// For data that is read far more often than changed, see also ``Snapshot``, whose readers never wait.
 @frozen
@@ -23,12 +23,11 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - value: what is protected. It is sent in.
-    ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and nobody overtakes one.
-    ///     Otherwise a thread that comes while a waiter wakes up may overtake it, once. That is faster when many
-    ///     threads contend.
-    ///   - readerBias: readers enter without touching what they share, in a fraction of the time. A writer first
-    ///     revokes that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as
-    ///     written.
+    ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and no thread overtakes. Otherwise
+    ///     a thread that arrives while a waiter wakes up may overtake it, once. That is faster when many threads
+    ///     contend.
+    ///   - readerBias: readers enter without writing shared memory, in a fraction of the time. A writer first revokes
+    ///     that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as written.
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the lock is made.
     ///   - line: the line there.
@@ -46,13 +45,13 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         box = unsafe .make(value, policy: UInt32(kernelPolicy), readerBias: readerBias, place)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
     // MARK: - Reading
 
-    /// Runs `body` with the value, together with other readers. It waits for as long as it takes.
+    /// Runs `body` with the value, together with other readers. It waits without a limit.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
     /// `body` throws. Inside a write of the same thread it stops the program with a message.
@@ -94,8 +93,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     }
 
     /// Waits for at most `timeout`, and runs a body that reads and returns nothing. It returns true if `body` was run,
-    /// else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this
-    /// form and drops what a body of one expression returns.
+    /// else false, and the compiler warns if the result is unused. Where a Bool is expected, the compiler chooses this
+    /// form and drops the result of a one-expression body.
     @inlinable
     public borrowing func withReadLock<Failure: Error>(
         timeout: TimeLimit,
@@ -107,7 +106,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     // MARK: - Writing
 
-    /// Runs `body` with the value while no other thread reads or writes it. It waits for as long as it takes.
+    /// Runs `body` with exclusive access to the value. It waits without a limit.
     ///
     /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
     /// `body` throws. Inside a section of the same thread it stops the program with a message.
@@ -150,8 +149,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     }
 
     /// Waits for at most `timeout`, and runs a body that writes and returns nothing. It returns true if `body` was run,
-    /// else false, and the compiler warns where nobody looks at that. Where a Bool is wanted, the compiler chooses this
-    /// form and drops what a body of one expression returns.
+    /// else false, and the compiler warns if the result is unused. Where a Bool is expected, the compiler chooses this
+    /// form and drops the result of a one-expression body.
     @inlinable
     public borrowing func withWriteLock<Failure: Error>(
         timeout: TimeLimit,
@@ -185,7 +184,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
     // MARK: - Upgrading
 
-    /// The right of a reader to become the writer, before everybody who waits.
+    /// The right of a reader to become the writer, before all waiters.
     @frozen
     public struct Upgrade: ~Copyable {
         @usableFromInline
@@ -198,9 +197,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
 
         /// Runs `body` alone once the other readers have left. Afterwards the thread is a reader again.
         ///
-        /// Nobody has changed the value since this thread began to read. It blocks the thread for at most `timeout`, or
-        /// without a timeout for as long as it takes. On any error the thread is still a reader. `body` has not run
-        /// then, unless it threw the error itself.
+        /// The value has not changed since this thread began to read. It blocks the thread for at most `timeout`, or
+        /// without a limit if there is none. On any error the thread is still a reader. `body` has not run then, unless
+        /// it threw the error itself.
         ///
         /// - Throws: ``ReadWriteError/timedOut``; ``ReadWriteError/wouldDeadlock`` when another reader waits to
         ///   upgrade, when this thread has read more than once, or when (with reader bias) a writer already waits for
@@ -246,10 +245,10 @@ extension ReadWriteLock {
     /// }
     /// ```
     ///
-    /// The value that `body` is given stays what it was before an upgrade, so the first change of a collection copies
-    /// it. Where that costs too much, leave the section, and look again in ``withWriteLock(_:)``. It blocks as
-    /// ``withReadLock(_:)`` does. It is only for values that can be copied: any other value is borrowed, and would be
-    /// changed or destroyed while the reader still uses it.
+    /// `body` gets a copy, which an upgrade does not change, so the first change of a collection copies it. Where that
+    /// costs too much, leave the section, and check again in ``withWriteLock(_:)``. It blocks as ``withReadLock(_:)``
+    /// does. It is only for values that can be copied: any other value is borrowed, and would be changed or destroyed
+    /// while the reader still uses it.
     ///
     /// - Throws: ``ReadWriteError/wouldDeadlock`` inside a write of the same thread, ``ReadWriteError/timedOut`` at the
     ///   deadline of `withDeadline`, and what `body` throws.

@@ -1,7 +1,7 @@
 public import CSyncKernel
 
-/// How threads enter a read-write lock, with a limit that is read only if they have to wait. They return 0 or an errno
-/// value.
+/// The entries of threads into a read-write lock, with a limit that is read only if they have to wait. They return 0 or
+/// an errno value.
 extension TimeLimit {
     @usableFromInline
     func read(_ lock: UnsafeMutablePointer<csk_rwlock_t>) -> Int32 {

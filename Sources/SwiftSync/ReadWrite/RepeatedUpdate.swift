@@ -7,24 +7,24 @@ import Glibc
 import Musl
 #endif
 
-/// What a thread updates in a ``SnapshotDictionary`` for the second time or more, since the key was written during its
-/// last attempt.
+/// A repeated attempt of a thread to update a ``SnapshotDictionary``, made because the key was written during its last
+/// attempt.
 ///
 /// An update whose body writes the same key would run for ever: each attempt finds that the key was written meanwhile.
-/// To notice that costs the first attempt nothing. A thread whose first attempt fails links such an object into a list
-/// of its own for each further one, and whatever writes a key looks at that list. It finds the key there only if the
-/// body of its own thread's update writes it. Where another thread wrote it, nobody finds anything, and the attempt is
-/// like the first. All that a write costs while no thread is in a repeated attempt is one load.
+/// Detecting that costs the first attempt nothing. For each further attempt a thread links such an object into its own
+/// list, and every write of a key checks the list of its thread. It finds the key there only if the body of this
+/// thread's update writes it. If another thread wrote the key, the check finds nothing, and the attempt is like the
+/// first. While no thread is in a repeated attempt, the check costs a write one load.
 ///
-/// The attempt's own write is no call of the dictionary's, and looks for nothing.
+/// The attempt's own write is no call of the dictionary, and checks nothing.
 @usableFromInline
 @safe
 class AnyRepeatedUpdate {
-    /// How many there are in the process, or were in the parent at a fork.
+    /// The number of such attempts in the process, or in the parent at a fork.
     private static let count = Atomic(0)
 
-    /// The thread's key for the innermost one. Its value is not retained: the object is alive until ``end()``. Where
-    /// the process has no key left, nothing is noticed.
+    /// The thread's key for the innermost one. Its value is not retained: the object is alive until ``end()``. If the
+    /// process has no key left, nothing is detected.
     private static let slot: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
@@ -32,7 +32,7 @@ class AnyRepeatedUpdate {
 
     @safe private let outer: Unmanaged<AnyRepeatedUpdate>?
 
-    /// Whether some thread may be in a repeated update. A thread sees its own ones, and needs no others: relaxed.
+    /// Whether any thread may be in a repeated update. Relaxed: a thread sees its own updates, and needs no others.
     @usableFromInline
     static var mayExist: Bool { count.load(ordering: .relaxed) != 0 }
 

@@ -13,9 +13,9 @@ public import CSyncKernel
 /// ```
 ///
 /// A read sees one version of the value from beginning to end, whatever is published meanwhile. While it lasts, it
-/// delays the end of all versions that are replaced. So keep reads short, and don't wait in them. One that lasts for a
-/// second meanwhile is reported to ``SyncDiagnostics`` (`memoryWaits`). Updates run one after the other, so none is
-/// lost. They wait for each other, not for readers. Readers may update, and may update what they read.
+/// delays the release of all replaced versions. So keep reads short, and don't wait in them. A read that delays them
+/// for a second is reported to ``SyncDiagnostics`` (`memoryWaits`). Updates run one after the other, so none is lost.
+/// They wait for each other, not for readers. A reader may update, even the snapshot that it reads.
 ///
 /// A version that was replaced is released once the reads that may have seen it are over. That is usually a few
 /// milliseconds later, and happens on a thread of the library. The current version is released with the last copy of
@@ -42,8 +42,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
         box = unsafe .make(.make(value), .named(name, fileID, line))
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
     /// Runs `body` with the current value.
@@ -72,7 +72,8 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
         if status != 0 { box.stop(status) }
     }
 
-    /// Publishes what `make` makes of the current value. It is ``update(_:)`` for values that can't be copied.
+    /// Publishes the value that `make` derives from the current one. It is ``update(_:)`` for values that can't be
+    /// copied.
     ///
     /// It waits for other updates, not for readers. When `make` throws, nothing is published, and the error is
     /// rethrown. Calling it inside an update of the same snapshot stops the program with a message.
@@ -89,9 +90,9 @@ public struct Snapshot<Value: ~Copyable & Sendable>: @unchecked Sendable {
 }
 
 extension Snapshot where Value: Copyable {
-    /// A copy of the current value.
+    /// Returns a copy of the current value.
     ///
-    /// It never blocks. Copying counts references where the value has some. ``read(_:)`` counts none.
+    /// It never blocks. Copying counts the value's references; ``read(_:)`` counts none.
     @inlinable
     public var current: Value { read { $0 } }
 
@@ -113,8 +114,8 @@ extension Snapshot where Value: Copyable {
     /// Publishes a changed copy of the value, and waits for other updates for at most `timeout`. A timeout of zero or
     /// less tries once.
     ///
-    /// It throws ``SnapshotError/timedOut`` when that was not enough, and ``SnapshotError/wouldDeadlock`` inside an
-    /// update of the same snapshot. In both cases `body` is not run.
+    /// It throws ``SnapshotError/timedOut`` on timeout, and ``SnapshotError/wouldDeadlock`` inside an update of the
+    /// same snapshot. In both cases `body` is not run.
     @inlinable
     @discardableResult
     public func update<Result: ~Copyable>(

@@ -25,8 +25,7 @@ func releaseRetired(_ node: UnsafeMutablePointer<csk_rcu_node_t>?) {
     unsafe Unmanaged<AnyObject>.fromOpaque(node!.pointee.context).release()
 }
 
-/// The kernel's snapshot in an object of its own. The object owns the current version. Versions that were replaced
-/// belong to the kernel.
+/// The object that owns the kernel's snapshot and the current version. Replaced versions belong to the kernel.
 @usableFromInline
 @safe
 final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
@@ -42,7 +41,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
         unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
     }
 
-    /// What messages and reports call the snapshot.
+    /// The snapshot's name in messages and reports.
     @usableFromInline
     var name: String {
         unsafe withUnsafeMutablePointerToHeader {
@@ -63,8 +62,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
         return box
     }
 
-    /// Whoever reads keeps the box alive, so nobody sees the last version any more. The end of the box destroys that
-    /// version at once.
+    /// A reader keeps the box alive, so no reader is left here. The end of the box destroys the last version at once.
     deinit {
         unsafe withUnsafeMutablePointerToHeader {
             unsafe csk_snapshot_destroy(Layout.first(of: $0))
@@ -79,7 +77,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
         return unsafe withSnapshot { unsafe csk_snapshot_update_begin($0, deadline, &value) }
     }
 
-    /// The current value, which stays for as long as the caller's update lasts.
+    /// The current value, valid while the caller's update lasts.
     @inlinable
     var updated: UnsafePointer<Value> {
         unsafe csk_snapshot_get(snapshot).unsafelyUnwrapped.assumingMemoryBound(to: Value.self)

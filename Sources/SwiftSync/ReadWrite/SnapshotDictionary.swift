@@ -13,10 +13,9 @@ public import CSyncKernel
 /// sessions.removeValue(forKey: 7)
 /// ```
 ///
-/// Each operation stands on its own: there is no moment at which the dictionary as a whole is held. To write a value
-/// that is computed from the former one, use ``update(forKey:default:_:)``. Where several keys belong together, use
-/// ``PriorityMutex`` with a dictionary inside, or a ``Snapshot`` where copying it is cheap enough. Values are replaced,
-/// not changed in place.
+/// Each operation is independent: no operation locks the dictionary as a whole. To write a value computed from the
+/// former one, use ``update(forKey:default:_:)``. Where several keys belong together, use ``PriorityMutex`` with a
+/// dictionary inside, or a ``Snapshot`` where copying it is cheap enough. Values are replaced, not changed in place.
 ///
 /// Writers wait neither for each other nor for readers. Entries that were replaced or removed are released once the
 /// reads that may have seen them are over, as versions of a ``Snapshot`` are, with the same limit. The same is true of
@@ -41,9 +40,8 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
 
     /// Runs `body` with the value of `key`. It returns nil when there is none.
     ///
-    /// It never blocks, allocates or counts a reference, and waits for nobody. It is O(1) on average. `body` can't
-    /// suspend, and what it throws is rethrown. The value stays what it is until `body` has returned, even when it is
-    /// removed meanwhile.
+    /// It never blocks, waits, allocates or counts a reference. It is O(1) on average. `body` can't suspend, and what
+    /// it throws is rethrown. The value stays what it is until `body` has returned, even when it is removed meanwhile.
     @inlinable
     public func read<Result, Failure: Error>(
         _ key: Key, _ body: (borrowing Value) throws(Failure) -> Result
@@ -54,7 +52,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return unsafe try body(DictionaryEntry<Key, Value>.pair(place).pointee.value)
     }
 
-    /// A copy of the value of `key`, or nil. It never blocks: it is ``read(_:_:)`` and a copy.
+    /// Returns a copy of the value of `key`, or nil. It never blocks: it is ``read(_:_:)`` and a copy.
     ///
     /// The subscript only reads. `dictionary[key]! += 1` would be two operations, and a write of another thread between
     /// them would be lost. ``update(forKey:default:_:)`` is one operation. ``updateValue(_:forKey:)`` sets, and
@@ -87,12 +85,12 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return try box.updateAgain(key, value, body)
     }
 
-    /// Gives `key` the value. It returns the former value, or nil where there was none.
+    /// Sets the value of `key`. It returns the former value, or nil where there was none.
     ///
     /// It makes one allocation. It never waits for readers or writers, but it waits for room when too much waits to be
     /// released; see ``Snapshot``. At every instant readers find either the former value or the new one. It is O(1)
-    /// amortized: a writer that finds the table full, or nearly empty, moves the entries to another table, while
-    /// everybody else continues.
+    /// amortized: a writer that finds the table full, or nearly empty, moves the entries to another table, while all
+    /// other threads continue.
     @inlinable
     @discardableResult
     public func updateValue(_ value: Value, forKey key: Key) -> Value? {
@@ -100,7 +98,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return unsafe box.replace(DictionaryEntry.make(key, value))
     }
 
-    /// Gives `key` the value unless it has one. It returns the value that `key` had, which stays, or nil where there
+    /// Sets the value of `key` unless it has one. It returns the value that `key` had, which stays, or nil where there
     /// was none. Of threads that do so at once, one gets nil.
     ///
     /// It makes one allocation and never waits. It is O(1) on average.
@@ -122,7 +120,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return box.remove(key)
     }
 
-    /// Removes the keys that are there, one after the other. Keys that come meanwhile may stay. It never waits. It is
+    /// Removes the present keys, one after the other. Keys that are inserted meanwhile may stay. It never waits. It is
     /// O(n).
     public func removeAll() { box.removeAll() }
 
@@ -153,7 +151,7 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         }
     }
 
-    /// A copy of the contents, as weakly consistent as ``forEach(_:)``. It is O(n).
+    /// Returns a copy of the contents, as weakly consistent as ``forEach(_:)``. It is O(n).
     public var current: [Key: Value] {
         var contents: [Key: Value] = [:]
         contents.reserveCapacity(count)

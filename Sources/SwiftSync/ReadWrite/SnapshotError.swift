@@ -16,7 +16,7 @@ public enum SnapshotError: SyncError, Hashable, CaseIterable {
     /// The calling thread is inside an update of the same snapshot.
     case wouldDeadlock
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

@@ -31,7 +31,7 @@ final class SuspendedSection: TurnWait, @unchecked Sendable {
         return status
     }
 
-    /// The kernel calls the function with `ECANCELED`, unless it has granted the lock.
+    /// Unless the kernel has granted the lock, it calls the function with `ECANCELED`.
     override func withdraw(_ cause: Int32) {
         unsafe csk_rwlock_cancel(lock, &work.pointee.waiter)
     }

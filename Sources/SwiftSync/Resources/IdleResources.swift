@@ -1,4 +1,4 @@
-/// Where a resource stands among those that are idle.
+/// The place of a resource among the idle ones.
 @safe
 struct IdleLinks {
     fileprivate var isIdle = false
@@ -6,8 +6,8 @@ struct IdleLinks {
     @safe fileprivate var newer: Unmanaged<PooledResource>?
 }
 
-/// The resources that nobody uses, in the order in which they became idle. Each step costs O(1), wherever the resource
-/// stands: one that is too old is taken out of the middle. The pool's lock guards it.
+/// The idle resources, in the order in which they became idle. Each step costs O(1), wherever the resource stands: a
+/// resource that is too old is taken out of the middle. The pool's lock guards it.
 ///
 /// It holds no references. The pool keeps each resource until it is closed.
 @safe

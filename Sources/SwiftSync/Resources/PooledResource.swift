@@ -1,14 +1,13 @@
-/// A resource of a pool, and what the pool knows of it, whatever its type: so all of the pool but its calls is compiled
-/// for one type.
+/// A resource of a pool, type-erased, and its state: so all of the pool except its calls is compiled for one type.
 @usableFromInline
 class PooledResource: HeapMember, ResourceListed, @unchecked Sendable {
-    /// When it is too old to be used. It is written before the pool knows of the resource.
+    /// The time from which it is too old to be used. It is written before the pool has the resource.
     final var expires = Deadline.never
-    /// Since when it has been idle or in use. The pool's lock guards this, and what follows.
+    /// The time since which it has been idle or in use. The pool's lock guards this and the following fields.
     final var since: Int64 = 0
-    /// Who uses it.
+    /// Its user.
     final var request: ResourceRequest?
-    /// Where it stands among the pool's.
+    /// Its place among the pool's resources.
     final var position = 0
     final var idleLinks = IdleLinks()
     @exclusivity(unchecked) private final var memory = HeapPlace()
@@ -16,7 +15,7 @@ class PooledResource: HeapMember, ResourceListed, @unchecked Sendable {
     final var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
 }
 
-/// One with the resource itself.
+/// A pooled resource with the resource itself.
 @usableFromInline
 final class Pooled<Resource: Sendable>: PooledResource, @unchecked Sendable {
     @usableFromInline let resource: Resource
@@ -24,7 +23,7 @@ final class Pooled<Resource: Sendable>: PooledResource, @unchecked Sendable {
     init(_ resource: Resource) { self.resource = resource }
 }
 
-/// Who asks for a resource: in what order, whether it may have what is reserved, and where it stands in the program.
+/// A request for a resource: its rank, whether it may use the reserved places, and its location in the program.
 struct ResourceRequest {
     let rank: Int64
     let mayUseReserve: Bool

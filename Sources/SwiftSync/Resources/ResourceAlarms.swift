@@ -1,4 +1,4 @@
-/// What a pool has to do at a time. Each kind has at most one time at which it is due.
+/// The actions that a pool takes at set times. Each kind has at most one time at which it is due.
 enum ResourceAlarm: Int, CaseIterable {
     /// A resource has been idle for too long.
     case idle
@@ -6,16 +6,16 @@ enum ResourceAlarm: Int, CaseIterable {
     case lifetime
     /// A factory or a check has lasted for too long.
     case preparation
-    /// The fewest are tried again, after a factory that failed.
+    /// The minimum is made again, after a factory that failed.
     case minimum
 }
 
-/// The times at which a pool has asked to be called. They are asked for lazily: one that is earlier than needed does
-/// nothing but ask for the next.
+/// The times at which a pool has asked to be called. They are requested lazily: a call that comes earlier than needed
+/// only requests the next.
 struct ResourceAlarms {
     private var due = [Int64?](repeating: nil, count: ResourceAlarm.allCases.count)
 
-    /// Takes note of a call. It returns false if another was asked for in its place.
+    /// Records a call. It returns false if another was asked for in its place.
     mutating func begin(_ alarm: ResourceAlarm, dueAt time: Int64) -> Bool {
         if due[alarm.rawValue] != time { return false }
         due[alarm.rawValue] = nil
@@ -31,18 +31,18 @@ struct ResourceAlarms {
     }
 }
 
-/// The pause after which the fewest are tried again, when a factory has failed: twice the one before, until one
-/// succeeds. Calls that fail together are one failure.
+/// The pause after which the minimum is made again, when a factory has failed: twice the previous pause, until a call
+/// succeeds. Calls that fail together count as one failure.
 struct ResourcePause {
     private(set) var end: Int64 = 0
     private var span: Int64 = 0
-    /// When it began.
+    /// The time at which it began.
     private var since = Int64.min
 
     func lasts(at now: Int64) -> Bool { now < end }
 
-    /// A call has failed that began at `beginOfCall`. If that was before this pause, the call knew nothing of it: the
-    /// pause begins anew, and is no longer.
+    /// Records a failed call that began at `beginOfCall`. If that was before this pause, the call failed together with
+    /// an earlier one: the pause begins anew, with the same length.
     mutating func begin(afterCallSince beginOfCall: Int64, at now: Int64) {
         if beginOfCall >= since {
             since = now
@@ -53,7 +53,7 @@ struct ResourcePause {
 }
 
 extension Deadline {
-    /// The deadline so long after `time`.
+    /// The deadline that long after `time`.
     static func sum(_ time: Int64, _ span: Int64) -> Int64 {
         let (sum, overflow) = time.addingReportingOverflow(span)
         return overflow ? never : sum

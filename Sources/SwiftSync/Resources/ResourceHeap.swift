@@ -1,16 +1,16 @@
 import CSyncKernel
 
-/// What an object needs in order to stand in a ``ResourceHeap``, which knows this memory by the address of `node`.
+/// The links of an object in a ``ResourceHeap``, which knows this memory by the address of `node`.
 @safe
 struct HeapPlace {
     var node = unsafe csk_heap_node_t()
-    /// Used where a bypass limit holds.
+    /// Used if there is a bypass limit.
     var arrival = unsafe csk_arrival_t()
-    /// Nil while the object stands in no heap.
+    /// Nil while the object is in no heap.
     @safe var owner: Unmanaged<AnyObject>?
 }
 
-/// An object that can stand in one heap at a time.
+/// An object that can be in one heap at a time.
 protocol HeapMember: AnyObject {
     /// Memory of the object's own, which lasts as long as the object.
     var heapPlace: UnsafeMutablePointer<HeapPlace> { get }
@@ -19,7 +19,7 @@ protocol HeapMember: AnyObject {
 /// Objects by rank, the highest first, and within one rank by ticket. It is the kernel's heap: adding costs O(1), and
 /// taking out O(log n) amortized, wherever the object stands. The pool's lock guards it.
 ///
-/// It holds no reference to what is in it. Who adds an object keeps it until it is taken out.
+/// It holds no reference to its objects. The code that adds an object keeps it until it is taken out.
 @safe
 struct ResourceHeap<Member: HeapMember> {
     private var heap = unsafe csk_heap_t()
@@ -33,7 +33,7 @@ struct ResourceHeap<Member: HeapMember> {
         }
     }
 
-    /// The object whose place that is. It must be in here.
+    /// The object at that place. It must be in this heap.
     func member(at place: UnsafeMutablePointer<HeapPlace>) -> Member {
         unsafe unsafeDowncast(place.pointee.owner.unsafelyUnwrapped.takeUnretainedValue(), to: Member.self)
     }
@@ -47,7 +47,7 @@ struct ResourceHeap<Member: HeapMember> {
         count += 1
     }
 
-    /// It returns false, and does nothing, for one that is not in here.
+    /// Removes an object. Returns false, and does nothing, if it is not in this heap.
     @discardableResult
     mutating func remove(_ member: Member) -> Bool {
         let place = unsafe member.heapPlace

@@ -4,17 +4,17 @@ import Synchronization
 public final class ResourceLease: Sendable {
     private let isKept = Atomic(true)
 
-    /// What becomes of a resource when its use has ended.
+    /// The fate of a resource when its use has ended.
     public enum Disposition: Sendable, Hashable {
-        /// It goes back to the pool.
+        /// The resource returns to the pool.
         case keep
-        /// It is closed, and another is made when one is needed.
+        /// The resource is closed, and another is made when one is needed.
         case discard
     }
 
     @usableFromInline init() {}
 
-    /// Says that the resource is broken: it is closed after this use, and another is made when one is needed. It may be
+    /// Marks the resource as broken: it is closed after this use, and another is made when one is needed. It may be
     /// called more than once, and from any thread; after the use has ended it does nothing.
     public func discard() { isKept.store(false, ordering: .relaxed) }
 

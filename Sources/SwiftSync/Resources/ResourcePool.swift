@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// A number of resources that are made when they are needed, and used by one task at a time: connections, parsers,
-/// workers of another program.
+/// A pool of resources that are made on demand, and used by one task at a time: connections, parsers, workers of
+/// another program.
 ///
 /// ```swift
 /// struct Connection { func ask(_ question: String) async -> String { question } }
@@ -12,84 +12,89 @@ import CSyncKernel
 /// print(await pool.shutdown(timeout: .seconds(5)))            // who still holds one
 /// ```
 ///
-/// Tasks that wait are served by priority, and within one priority by arrival: whoever is first gets what comes first,
-/// be it a resource that comes back or a new one. A cancelled task leaves the queue. The resource that was used last is
-/// used next, so that those that are not needed can be closed.
+/// Waiting tasks are served by priority, and within one priority by arrival: the first gets the next resource, whether
+/// returned or new. A cancelled task leaves the queue. The resource that was used last is used next, so that surplus
+/// resources can be closed.
 ///
-/// A factory's call belongs to no task that waits. No deadline and no cancellation of a task ends it: if all that
-/// waited have given up, what it makes becomes idle, and serves the next. As many calls run as tasks wait, within
-/// `maximum` and `makingLimit`. One that lasts for longer than `makeTimeout` is cancelled, and counts as failed. If the
-/// factory throws, the first in order gets the error, and for the others the next call begins; so each failure ends one
-/// wait, and a factory that always fails ends them all. If nobody waits, ``SyncDiagnostics`` is told.
+/// A factory's call belongs to no waiting task. No deadline and no cancellation of a task ends it: if all waiters have
+/// given up, the new resource becomes idle, and serves the next request. As many calls run as tasks wait, within
+/// `maximum` and `makingLimit`. A call that lasts for longer than `makeTimeout` is cancelled, and counts as failed. If
+/// the factory throws, the first waiter gets the error, and the next call begins for the others; so each failure ends
+/// one wait, and a factory that always fails ends them all. Without a waiter the error is reported to
+/// ``SyncDiagnostics``.
 ///
-/// A resource that is broken is given up by its lease, and after an error that the body throws, unless `afterError`
-/// says otherwise. One that is older than `maximumLifetime`, or for which `check` says no before its use, is not lent
-/// out. It is closed, and another is made when one is needed: at once if there are fewer than `minimum`.
+/// A resource is discarded if its lease marks it as broken, or after an error that the body throws, unless `afterError`
+/// decides otherwise. A resource that is older than `maximumLifetime`, or that `check` rejects before its use, is not
+/// lent out. Such a resource is closed, and another is made when one is needed: at once if there are fewer than
+/// `minimum`.
 ///
-/// A resource has its place among the maximum from before its factory is called until its `close` has returned. So a
-/// `close` that hangs takes a place for good: let it end in time. What is made, used and closed for tasks of low
-/// priority counts among the places that are not reserved until the resource is idle or closed, so nothing that hangs
-/// for them takes what is reserved.
+/// A resource counts toward `maximum` from before its factory is called until its `close` has returned. So a `close`
+/// that hangs takes a place for good: let it end in time. A resource that is made, used or closed for a task of low
+/// priority takes an unreserved place until it is idle or closed, so no hanging call for such a task takes a reserved
+/// place.
 ///
 /// Nothing here blocks a thread. Factory, `check`, `close` and `afterError` are called without any lock, the first
-/// three in a task of their own for each resource, so that one that hangs holds up no other. These tasks have no
-/// task-local values. Those of factory and `check` begin with the priority of the task that is first in order, those of
-/// `close` with the default one. They may use the pool, but a task that waits inside of its own use, of a factory or of
-/// a `close` for a further resource may wait for ever where all places are taken so.
+/// three in a separate task for each resource, so that a hanging call holds up no other. These tasks have no task-local
+/// values. Those of factory and `check` begin with the priority of the task that is first in order, those of `close`
+/// with the default one. They may use the pool. But a task that waits for another resource inside its own use, a
+/// factory or a `close` may wait for ever if all places are taken in this way.
 ///
-/// A pool that goes away without ``shutdown(timeout:)`` closes its resources too, cancels what makes more, and waits
-/// for nobody. Taking a resource that is there costs two short sections of a ``PriorityMutex``, and no wait and no
-/// allocation, where nothing is checked. Waiting is O(log n) amortized with n waiters, and so is making and closing a
+/// A pool that is released without ``shutdown(timeout:)`` closes its resources too, cancels calls of the factory, and
+/// does not wait. Taking an available resource costs two short sections of a ``PriorityMutex``, and no wait and no
+/// allocation, if there is no `check`. Waiting is O(log n) amortized with n waiters, and so is making and closing a
 /// resource with n of them.
 public final class ResourcePool<Resource: Sendable>: Sendable {
-    /// What is done with a resource after its body has thrown.
+    /// Decides what to do with a resource after its body has thrown.
     public typealias AfterError = @Sendable (any Error) -> ResourceLease.Disposition
 
     @usableFromInline let core: ResourcePoolCore
 
-    /// Makes a pool, which begins to make the fewest resources. It never blocks, and doesn't wait for them.
+    /// Makes a pool, which begins to make `minimum` resources. It never blocks, and doesn't wait for them.
     ///
     /// Numbers and times that are out of their bounds stop the program with a message.
     ///
     /// - Parameters:
-    ///   - maximum: how many resources there may be, at least 1. Those that are being made or closed count.
-    ///   - minimum: how many are made in advance, at most `maximum`: at first, and when others are gone. They are not
-    ///     closed for being idle. After a factory that failed they are tried again after a pause, of 100 ms to 30 s.
-    ///   - reserved: how many only a high priority may use, less than `maximum`.
-    ///   - priority: from which priority on those may be used. It is that of the request when it comes: an escalation
-    ///     while it waits does not change what it may have.
-    ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next, if it may have what
-    ///     there is. 0 means strict priority. Nil means strict priority for those whose calls name a priority, and 64
-    ///     for the others.
-    ///   - makingLimit: how many calls of the factory may run at once, at least 1. The default keeps a program that
-    ///     starts or reconnects from opening all of its connections at one instant, on which servers refuse some, and
-    ///     still makes 160 a second where each takes 100 ms. Nil: as many as tasks wait. Where places are reserved, low
-    ///     priorities have as large a share of these calls as of the places, and one at least. A call stands for one
-    ///     request that waits, until it has taken a third of `makeTimeout`: then it is slow, and another may begin. One
-    ///     that goes on past `makeTimeout` counts no more. While `maximum` of these, and at least 16, ignore that they
-    ///     are cancelled, no call begins; low priorities have their share of these too, and then no call begins for
-    ///     them.
-    ///   - waitersLimit: how many tasks may wait, at least 1, besides those for which a call of the factory or of
-    ///     `check` is under way that is not slow. A further one gets `.full` at once, whatever its priority, unless a
+    ///   - maximum: the largest number of resources, at least 1. Resources that are being made or closed count.
+    ///   - minimum: the number made in advance, at most `maximum`: at first, and when others are gone. They are not
+    ///     closed for being idle. After a failure of the factory it is called for them again after a pause of 100 ms to
+    ///     30 s.
+    ///   - reserved: the number of places that only a high priority may use, less than `maximum`.
+    ///   - priority: the lowest priority that may use the reserved places. The priority of a request on arrival counts:
+    ///     an escalation while it waits does not change which places it may use.
+    ///   - bypassLimit: a waiting task that this many later arrivals have overtaken goes next, if it may have what is
+    ///     available. 0 means strict priority. Nil means strict priority for calls that name a priority, and 64 for the
+    ///     others.
+    ///   - makingLimit: the number of calls of the factory that may run at once, at least 1. The default keeps a
+    ///     starting or reconnecting program from opening all of its connections at once, some of which servers would
+    ///     refuse, and still makes 160 a second if each takes 100 ms. Nil: as many as tasks wait. If places are
+    ///     reserved, low priorities have the same share of these calls as of the places, and at least one. A call
+    ///     counts for one waiting request until it has taken a third of `makeTimeout`: then it is slow, and another may
+    ///     begin. A call that goes on past `makeTimeout` no longer counts. While `maximum` of these, and at least 16,
+    ///     ignore their cancellation, no call begins; low priorities have their share of these too, and beyond it no
+    ///     call begins for them.
+    ///   - waitersLimit: the number of tasks that may wait, at least 1, besides those with a call of the factory or of
+    ///     `check` that is under way and not slow. A further task gets `.full` at once, whatever its priority, unless a
     ///     call begins for it. Nil: any number.
-    ///   - idleTimeout: a resource that nobody has used for that long is closed, unless it is one of the fewest. Nil
-    ///     keeps all; zero or less closes each that no request takes at once.
-    ///   - maximumLifetime: a resource that is older is closed when it comes back, or when it is idle, and not lent
-    ///     out. It is more than zero. Each gets a lifetime that is up to a tenth shorter, so that those that were made
-    ///     together are not closed together. Nil: any age.
+    ///   - idleTimeout: a resource that has been idle for that long is closed, unless only `minimum` are left. Nil
+    ///     keeps all; zero or less closes each resource that no request takes at once.
+    ///   - maximumLifetime: an older resource is not lent out: it is closed when it comes back, or while it is idle. It
+    ///     is more than zero. Each resource gets a lifetime that is up to a tenth shorter, so that resources that were
+    ///     made together are not closed together. Nil: any age.
     ///   - makeTimeout: how long a call of the factory or of `check` may last, more than zero. Then it is cancelled. A
-    ///     call of the factory counts as failed, with `.makingTimedOut`, and its place is free; what it makes later is
-    ///     closed. After such a check its resource is closed. Nil: for ever. A call that hangs then keeps its place for
-    ///     good, and stands for one request, so nothing is made in its stead. A shutdown cancels it, and waits for it.
-    ///   - name: what reports and messages call it. Nil stands for the file and line that make it.
-    ///   - fileID: where the pool is made, which is its ``name`` where it has no other.
+    ///     call of the factory counts as failed, with `.makingTimedOut`, and its place is free; a resource that it
+    ///     makes later is closed. After such a check its resource is closed. Nil: for ever. A call that hangs then
+    ///     keeps its place for good, and counts for one request, so no other call replaces it. A shutdown cancels it,
+    ///     and waits for it.
+    ///   - name: the name in reports and messages. Nil stands for the place of creation.
+    ///   - fileID: where the pool is made, which is its ``name`` if none is given.
     ///   - line: the line there.
-    ///   - afterError: what becomes of a resource whose body has thrown; by default it is discarded.
-    ///   - check: says before the use of an idle resource whether it is fit. If it returns false or throws, the
-    ///     resource is closed, and the next is tried. One that is handed on from use to use, or that was just made, is
-    ///     not checked. Nil: each is fit.
-    ///   - close: closes a resource. It is called once for each that was made. What goes wrong there is its own matter.
-    ///   - make: makes a resource. It is called when one is needed and there is a place, by several tasks at once too.
+    ///   - afterError: decides what to do with a resource whose body has thrown; by default it is discarded.
+    ///   - check: returns whether an idle resource is fit for use. If it returns false or throws, the resource is
+    ///     closed, and the next is tried. A resource that is handed on from use to use, or that was just made, is not
+    ///     checked. Nil: no checks.
+    ///   - close: closes a resource. It is called once for each that was made, and must handle its own errors.
+    ///   - make: makes a resource. It is called when one is needed and there is a place, possibly by several tasks at
+    ///     once.
     public init(
         maximum: Int, minimum: Int = 0, reserved: Int = 0, reservedFor priority: CommandPriority = .high,
         bypassLimit: UInt32? = nil, makingLimit: Int? = 16, waitersLimit: Int? = nil, idleTimeout: Duration? = nil,
@@ -135,7 +140,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
 
     private static func text(_ limit: (some CustomStringConvertible)?) -> String { limit?.description ?? "nil" }
 
-    /// What it makes and closes now keeps the core until that has ended.
+    /// Calls that make or close resources now keep the core until they have ended.
     deinit { core.shutDown() }
 
     @inlinable
@@ -143,22 +148,22 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         unsafe unsafeDowncast(pooled, to: Pooled<Resource>.self).resource
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`. Reading it never blocks.
     public var name: String { core.state.name }
 
     // MARK: - Using
 
-    /// Runs `body` with a resource that nobody else uses meanwhile.
+    /// Runs `body` with exclusive use of a resource.
     ///
     /// It suspends the task while all are in use, and while one is made or checked. It returns what `body` returns, and
-    /// throws what `body` or the factory throws. Without running `body` it throws a ``ResourcePoolError`` too: `.full`
-    /// at once where as many wait as may.
+    /// throws what `body` or the factory throws. Without running `body` it can throw a ``ResourcePoolError``: `.full`
+    /// at once if `waitersLimit` tasks wait.
     ///
-    /// A nil `priority` is that of the request, or else of the task. The timeout is for the waiting, whatever for.
-    /// Neither it nor a cancellation ends a use, nor a call of the factory. Zero or less takes a resource that is
-    /// there, and makes none; where idle ones are checked, none is there. It is never early. `withDeadline` bounds the
-    /// wait too, but not the factory, `check` or `close`.
+    /// A nil `priority` is that of the request, or else of the task. The timeout bounds all waiting. Neither it nor a
+    /// cancellation ends a use, nor a call of the factory. Zero or less takes an available resource, and makes none; if
+    /// idle resources are checked, none is available. It is never early. `withDeadline` bounds the wait too, but not
+    /// the factory, `check` or `close`.
     @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,
@@ -177,7 +182,7 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
         }
     }
 
-    /// Runs `body` with a resource and its lease, by which the body can say that the resource is broken.
+    /// Runs `body` with a resource and its lease, by which the body can mark the resource as broken.
     @inlinable
     public func withResource<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never, file: StaticString = #fileID, line: UInt = #line,
@@ -200,13 +205,13 @@ public final class ResourcePool<Resource: Sendable>: Sendable {
 
     /// True once ``shutdown(timeout:)`` was called.
     public var isShutDown: Bool { core.state.withLock { $0.isShutDown } }
-    /// How many resources nobody used at some instant during the call.
+    /// The number of idle resources at some instant during the call.
     public var idleCount: Int { core.state.withLock { $0.idleCount } }
-    /// How many were in use at some instant during the call.
+    /// The number of resources in use at some instant during the call.
     public var inUseCount: Int { core.state.withLock { $0.inUseCount } }
-    /// How many there were at some instant during the call: those that are being made included, and those that are
-    /// being closed not.
+    /// The number of resources at some instant during the call, including those being made, excluding those being
+    /// closed.
     public var count: Int { core.state.withLock { $0.count } }
-    /// How many tasks waited for a resource at some instant during the call, whether one comes back to them or is made.
+    /// The number of tasks that waited for a returned or new resource at some instant during the call.
     public var waitingCount: Int { core.state.withLock { $0.waitingCount } }
 }

@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// What a pool does, whatever its resources are: it takes the steps of ``ResourcePoolState`` under the lock, and does
-/// outside of it what they ask for.
+/// The type-independent part of a pool: it takes the steps of ``ResourcePoolState`` under the lock, and performs their
+/// effects outside of it.
 @usableFromInline
 final class ResourcePoolCore: WaitedObject, Sendable {
     private let factory: @Sendable () async throws -> PooledResource
@@ -42,7 +42,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
             line: line)
     }
 
-    /// Begins the use of a resource that is there. It returns nil where that takes more.
+    /// Begins the use of an available resource. It returns nil if that takes more.
     @usableFromInline
     func take(
         _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
@@ -58,7 +58,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         within limit: TimeLimit, _ priority: CommandPriority?, _ file: StaticString, _ line: UInt
     ) async throws -> PooledResource {
         let request = request(priority, file, line), deadline = limit.deadline()
-        // Who only tries stands in no queue, and has nothing made.
+        // A try is not queued, and makes no resource.
         if deadline == Deadline.passed {
             guard let turn = step({ $0.attempt(request, &$1, at: csk_now()) }) else { throw ResourcePoolError.timedOut }
             return try turn.get()
@@ -71,13 +71,13 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         throw ResourcePoolError(status: status)
     }
 
-    /// Waits for what the pool was asked for. An escalation raises what the task waits for; and its place, if it waits
-    /// at its own priority.
+    /// Waits for the requested resource. An escalation raises the preparations that the task waits for; and its place,
+    /// if it waits at its own priority.
     private func wait(_ wait: ResourceWait, until deadline: Int64, atItsOwn isItsOwn: Bool) async -> Int32 {
         let moves = isItsOwn && RequestPriority.ofRequest == nil, before = wait.firstPriority
         testStep("ResourcePool: a request waits", wait)
         return await withTaskPriorityEscalationHandler {
-            // One that came since the request was made has found no handler.
+            // An escalation that came since the request was made has found no handler.
             let priority = Task.currentPriority, rank = CommandRank.of(CommandPriority(priority))
             let isMissed = priority > before || moves && rank > csk_rank_in_order(wait.request.rank)
             if isMissed { raise(wait, to: priority, moves) }
@@ -87,8 +87,8 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Another thread knows the wait by the lock alone. A task of its own raises what the wait waits for: this one may
-    /// be called under a lock of the runtime, and what is raised may have handlers of users.
+    /// Other threads reach the wait under the lock only. A separate task raises the preparations: this call may come
+    /// under a lock of the runtime, and the raised tasks may have users' handlers.
     private func raise(_ wait: ResourceWait, to priority: TaskPriority, _ moves: Bool) {
         if moves {
             let rank = CommandRank.of(CommandPriority(priority))
@@ -114,7 +114,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
 
     // MARK: - Doing what steps ask for
 
-    /// Takes a step that has an answer, and does what it asks for.
+    /// Takes a step that returns a result, and performs its effects.
     private func step(
         _ body: (inout ResourcePoolState, inout ResourcePoolState.Effects) -> ResourcePoolState.Turn?
     ) -> ResourcePoolState.Turn? {
@@ -143,8 +143,8 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Calls the factory or the check in a task of its own. It inherits nothing: neither a request's cancellation nor
-    /// its deadline ends it. The state keeps the task, so that it can be cancelled, and escalated.
+    /// Calls the factory or the check in a separate task. It inherits nothing: neither a request's cancellation nor its
+    /// deadline ends it. The state keeps the task, so that it can be cancelled, and escalated.
     private func start(_ preparation: ResourcePreparation) {
         let task = Task.detached(priority: preparation.firstPriority) { [self] in
             let outcome = await outcome(of: preparation)
@@ -160,7 +160,7 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
         do {
             let made = try await factory()
-            // Those that were made together don't get too old together.
+            // Resources that were made together don't get too old together.
             if lifetime != Deadline.never {
                 made.expires = Deadline.sum(csk_now(), lifetime - Int64.random(in: 0...lifetime / 10))
             }
@@ -170,8 +170,8 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Closes a resource that is counted as closing, in a task of its own: one that hangs holds up no other. It has
-    /// nothing of whoever gave the resource back, neither deadline nor priority.
+    /// Closes a resource that is counted as closing, in a separate task: a close that hangs holds up no other. It
+    /// inherits nothing from the task that returned the resource, neither deadline nor priority.
     private func closeLater(_ closing: ResourcePoolState.Closing) {
         Task.detached { [self] in
             await close(closing.resource)
@@ -179,10 +179,10 @@ final class ResourcePoolCore: WaitedObject, Sendable {
         }
     }
 
-    /// Its own: what users do with a queue of theirs holds up no pool.
+    /// The pool's own queue: users' work on their queues can't hold up a pool.
     private static let alarms = ConcurrentWorkQueue(name: "SwiftSync.ResourcePool", width: 4)
 
-    /// Has the state called at that time. A pool that is gone has nothing to do then.
+    /// Schedules a call of the state at that time. A released pool does nothing then.
     private func call(_ alarm: ResourceAlarm, at time: Int64) {
         let queue = Self.alarms.core
         _ = queue.async(at: time, rank: queue.ownRank) { [weak self] in

@@ -1,5 +1,5 @@
 extension ResourcePoolState {
-    /// What is to be done outside of the lock, in this order.
+    /// The actions to take outside of the lock, in this order.
     struct Effects {
         enum Step {
             /// A wait was decided, and its task is parked.
@@ -7,11 +7,11 @@ extension ResourcePoolState {
             case start(ResourcePreparation)
             case cancel(Task<Void, Never>)
             case escalate(Task<Void, Never>, TaskPriority)
-            /// One that is counted as closing.
+            /// A resource that is counted as closing.
             case close(Closing)
             /// ``ResourcePoolState/ring(_:dueAt:now:)`` is to be called at that time.
             case call(ResourceAlarm, at: Int64)
-            /// A factory has failed, and nobody waited.
+            /// A factory has failed, and no request waited.
             case report(any Error)
         }
 
@@ -21,9 +21,9 @@ extension ResourcePoolState {
     /// A resource that is to be closed.
     struct Closing {
         let resource: PooledResource
-        /// Whether its place is one of those for all. Without a place: whether it was made for a low priority.
+        /// Whether its place is unreserved. Without a place: whether it was made for a low priority.
         let isCommon: Bool
-        /// Whether it has a place. What a factory made too late has none.
+        /// Whether it has a place. A resource that a factory made too late has none.
         let hasPlace: Bool
     }
 }

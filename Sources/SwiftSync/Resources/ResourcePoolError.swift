@@ -6,14 +6,14 @@ public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The pool was shut down.
     case shutDown
-    /// As many tasks waited as may.
+    /// The limit of waiting tasks was reached.
     case full
     /// The factory had not returned after the pool's `makeTimeout`, and the task was the first in order.
     case makingTimedOut
     /// The system gave no memory or no thread.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

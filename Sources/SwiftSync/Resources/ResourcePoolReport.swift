@@ -1,10 +1,10 @@
-/// What was left of a ``ResourcePool`` when its shutdown stopped waiting.
+/// The remains of a ``ResourcePool`` when its shutdown stopped waiting.
 public struct ResourcePoolReport: Sendable, CustomStringConvertible {
-    /// Somebody who still uses a resource.
+    /// A call that still uses a resource.
     public struct Holder: Sendable, Hashable, CustomStringConvertible {
-        /// Where `withResource` was called: the file's ID and the line.
+        /// The location of the call of `withResource`: the file's ID and the line.
         public let location: String
-        /// How long the use has lasted.
+        /// The duration of the use so far.
         public let heldFor: Duration
 
         /// The location and the time, on one line.
@@ -13,15 +13,15 @@ public struct ResourcePoolReport: Sendable, CustomStringConvertible {
 
     /// The pool's ``ResourcePool/name``.
     public let poolName: String
-    /// Those who still use a resource, the longest use first.
+    /// The calls that still use a resource, the longest use first.
     public let holders: [Holder]
-    /// How many resources are being made or closed.
+    /// The number of resources that are being made or closed.
     public let unfinishedCount: Int
 
     /// True if nothing is left: each resource is closed.
     public var isComplete: Bool { holders.isEmpty && unfinishedCount == 0 }
 
-    /// One line for each who holds a resource, behind the pool's name.
+    /// One line for each user of a resource, behind the pool's name.
     public var description: String {
         if isComplete { return "\(poolName): all resources are closed" }
         let lines = holders.map { "held by \($0)" } + ["being made or closed: \(unfinishedCount)"]

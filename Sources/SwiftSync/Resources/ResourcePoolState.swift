@@ -2,21 +2,21 @@ import CSyncKernel
 
 // More than 400 lines: one state, whose steps share its private properties, and the argument why it is right.
 
-/// The resources of a pool, who uses them, what is being made and checked, and who waits. Its steps are taken under the
-/// pool's lock, and call nobody: each adds to its ``Effects`` what is to be done once the lock is free. Factory, check,
-/// `close`, the ends of resources and of errors are users' code, and run outside.
+/// The resources of a pool, their users, the preparations, and the waiting requests. Its steps are taken under the
+/// pool's lock, and call no other code: each adds to its ``Effects`` the actions to take once the lock is free.
+/// Factory, check, `close`, and the releases of resources and errors are users' code, and run outside.
 ///
-/// What becomes of a resource, and by which step:
+/// The states of a resource, and the steps between them:
 ///
 /// | from | to | by |
 /// |---|---|---|
-/// | - | being made | ``prepare(_:at:)``, for those who wait or for the fewest |
+/// | - | being made | ``prepare(_:at:)``, for waiting requests or for the minimum |
 /// | being made | in use, or idle | ``finish(_:_:at:)``: the first in order gets it |
 /// | being made | - | ``finish(_:_:at:)`` of a factory that threw: the first in order gets the error |
 /// | being made | late, without a place | ``ring(_:dueAt:now:)``, once the factory has lasted for too long |
 /// | late | being closed, without a place | ``finish(_:_:at:)`` |
 /// | idle | in use | ``takeIdle(_:)``, ``enter(_:at:)``, ``serve(_:at:)``, where nothing is checked |
-/// | idle | being checked | ``prepare(_:at:)``, for those who wait |
+/// | idle | being checked | ``prepare(_:at:)``, for waiting requests |
 /// | being checked | in use, or idle | ``finish(_:_:at:)`` |
 /// | being checked | being closed | ``finish(_:_:at:)`` of one that is unfit, or late |
 /// | in use | in use by the next, or idle | ``end(_:_:at:)`` |
@@ -24,42 +24,45 @@ import CSyncKernel
 /// | idle | being closed | ``ring(_:dueAt:now:)``, ``popIdle(_:at:)`` of one that is too old, ``shutDown()`` |
 /// | being closed | - | ``endClosing(_:at:)`` |
 ///
-/// No request owns a factory's call or a check (a *preparation*). A request waits in the queue, and takes itself out
-/// when it gives up: nothing else changes then. So no deadline of a request ends what others need.
+/// No request owns a factory's call or a check (a *preparation*). A request waits in the queue, and leaves it when it
+/// gives up: nothing else changes then. So no deadline of a request ends a preparation that others need.
 ///
-/// What holds between the steps:
+/// The invariants between the steps:
 ///
-/// - `count` + `closing` <= `maximum`, and `count` is the number of those that are idle, in use, checked and made.
-/// - `common` <= `maximum` - `reserved`: the places that low priorities have taken, for what they use, for what was
-///   begun for them, and for what is being closed after that. So what hangs for them takes nothing of the reserve.
-/// - A preparation begins only while there are fewer than requests that wait, or while the fewest are missing. Of
-///   requests that may use the reserve those alone count that were not begun for low priorities. Nor do these take all
-///   calls that may run at once, where some places are reserved and `makings` > 1, or all that may be late.
-/// - Nobody is refused for whom a preparation begins. More wait besides than `waiters` only while preparations get slow
-///   or end.
-/// - Nobody waits who could go on. Where nothing is checked, the first in order takes whatever becomes idle, under the
-///   same hold of the lock. If it can't, nobody can, since those who may use the reserve stand first. Where idle
-///   resources are checked, each that waits has a check or a factory's call that is under way, as far as there are
-///   places and `makingLimit` allows. Each of these ends, by itself or by its time, and then the next begins.
-/// - A factory that always fails ends: each failure takes one request out of the queue, and the fewest are tried again
-///   after a pause that doubles.
+/// - `count` + `closing` <= `maximum`, and `count` is the number of resources that are idle, in use, being checked or
+///   being made.
+/// - `common` <= `maximum` - `reserved`: the places that low priorities have taken for uses, for preparations, and for
+///   the closing after these. So a hanging call for them takes no reserved place.
+/// - A preparation begins only while there are fewer preparations than waiting requests, or while resources of the
+///   minimum are missing. For requests that may use the reserve, only preparations count that were not begun for low
+///   priorities. Nor do low priorities take all calls that may run at once, if places are reserved and `makings` > 1,
+///   or all that may be late.
+/// - No request is refused for which a preparation begins. Besides these, more than `waiters` wait only while
+///   preparations get slow or end.
+/// - No request waits that could go on. Without a check, the first in order takes each resource that becomes idle,
+///   under the same hold of the lock. If it can't, no request can, since those that may use the reserve are first. If
+///   idle resources are checked, each waiting request has a preparation under way, as far as there are places and
+///   `makingLimit` allows. Each preparation ends, by itself or by its timeout, and then the next begins.
+/// - A factory that always fails is not called endlessly: each failure takes one request out of the queue, and the
+///   minimum is made again after a pause that doubles.
 @safe
 struct ResourcePoolState {
     typealias Turn = Result<PooledResource, any Error>
 
     private let limits: ResourceLimits
-    /// Those that are idle, in use or checked.
+    /// The resources that are idle, in use or being checked.
     private var members = ResourceList<PooledResource>()
     private var idle = IdleResources()
-    /// Those of `members` that may get too old, the oldest first. One that did while it was used is not in here.
+    /// Those of `members` that may get too old, the oldest first. A resource that got too old during its use is not in
+    /// here.
     private var lifetimes = ResourceHeap<PooledResource>()
     private var queue: ResourceQueue
     private var preparations = ResourcePreparations()
-    /// How many factories' calls are late, and how many resources of such are being closed.
+    /// The number of late calls of factories, and of resources from such calls that are being closed.
     private var late = 0
-    /// How many of these calls were begun for low priorities.
+    /// The number of these calls that were begun for low priorities.
     private var commonLate = 0
-    /// Those who wait until nothing is left.
+    /// The shutdowns that wait until nothing is left.
     private var drains: [TaskWait] = []
     private(set) var inUseCount = 0
     private(set) var closing = 0
@@ -79,7 +82,7 @@ struct ResourcePoolState {
 
     // MARK: - Entering
 
-    /// Gives a resource that is there, in the common case. Nil says nothing.
+    /// Takes an available resource in the common case. Nil decides nothing.
     mutating func takeIdle(_ request: ResourceRequest) -> PooledResource? {
         guard !isShutDown, !limits.checks, mayHaveOne(request), let newest = idle.newest else { return nil }
         let now = csk_now()
@@ -90,7 +93,7 @@ struct ResourcePoolState {
         return newest
     }
 
-    /// Gives what can be had without waiting. It asks for no order: who waits can't go on.
+    /// Takes a resource without waiting, if there is one. It ignores the order, since no waiting request can go on.
     mutating func attempt(_ request: ResourceRequest, _ effects: inout Effects, at now: Int64) -> Turn? {
         if isShutDown { return .failure(ResourcePoolError.shutDown) }
         guard !limits.checks, mayHaveOne(request), let resource = popIdle(&effects, at: now) else { return nil }
@@ -99,7 +102,7 @@ struct ResourcePoolState {
         return .success(resource)
     }
 
-    /// Does the same, or lets the task wait in order, and has made what is missing.
+    /// Takes a resource, or queues the task in order, and begins missing preparations.
     mutating func enter(_ wait: ResourceWait, _ effects: inout Effects, at now: Int64) -> Turn? {
         if let turn = attempt(wait.request, &effects, at: now) { return turn }
         queue.append(wait, isCommon: isCommon(wait.request))
@@ -112,15 +115,16 @@ struct ResourcePoolState {
         return nil
     }
 
-    /// A task waits no longer. It could not have gone on, so nobody else can either.
+    /// Records that a task waits no longer. It could not have gone on, so no other request can either.
     mutating func leave(_ wait: ResourceWait) { queue.remove(wait, isServed: false) }
 
-    /// A task that waits was escalated. Those who wait can't go on, in whatever order: so nobody is served by that.
+    /// Records that a waiting task was escalated. No waiting request can go on, in whatever order, so this serves none.
     mutating func raise(_ wait: ResourceWait, to rank: Int64, below reserved: Int64) {
         queue.raise(wait, to: rank, below: reserved)
     }
 
-    /// The task of this one has that priority now. What is under way for those who wait is to be as urgent.
+    /// Records that this request's task has that priority now. The preparations for the waiting requests are raised to
+    /// it.
     mutating func hurry(for wait: ResourceWait, at priority: TaskPriority) -> Effects {
         var effects = Effects()
         wait.ownPriority = max(wait.ownPriority, priority)
@@ -139,7 +143,8 @@ struct ResourcePoolState {
 
     // MARK: - Giving
 
-    /// Who gets what comes next: whoever was overtaken too often, if it can have one, or else the first in order.
+    /// The request that is served next: one that was overtaken too often, if it can have a resource, or else the first
+    /// in order.
     private var next: ResourceWait? {
         mutating get {
             if let overdue = queue.overdue(withCommon: common < limits.common) { return overdue }
@@ -151,7 +156,7 @@ struct ResourcePoolState {
     /// Gives a resource to the first in order, if it can have one.
     private mutating func give(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) -> Bool {
         while let first = next {
-            // One that gave up meanwhile gets nothing.
+            // A request that gave up meanwhile gets nothing.
             if !resolve(first, .success(resource), &effects) { continue }
             begin(resource, first.request, at: now)
             return true
@@ -159,7 +164,7 @@ struct ResourcePoolState {
         return false
     }
 
-    /// Takes a wait out of the queue with what becomes of it. It returns false if the wait was over.
+    /// Takes a wait out of the queue with its outcome. It returns false if the wait was over.
     private mutating func resolve(_ wait: ResourceWait, _ turn: Turn, _ effects: inout Effects) -> Bool {
         wait.turn = turn
         let claim = wait.claim(0)
@@ -170,7 +175,7 @@ struct ResourcePoolState {
         return claim != .lost
     }
 
-    /// Gives a resource that nobody uses to the first in order, or lets it be idle.
+    /// Gives a free resource to the first in order, or lets it be idle.
     private mutating func offer(_ resource: PooledResource, _ effects: inout Effects, at now: Int64) {
         if give(resource, &effects, at: now) { return }
         resource.since = now
@@ -178,14 +183,14 @@ struct ResourcePoolState {
         setAlarm(.idle, &effects, at: now)
     }
 
-    /// Gives what is idle to those who can have it now, where nothing is checked.
+    /// Without a check, gives idle resources to the requests that can have them now.
     private mutating func serve(_ effects: inout Effects, at now: Int64) {
         while !limits.checks, next != nil, let resource = popIdle(&effects, at: now) {
             if !give(resource, &effects, at: now) { idle.append(resource) }
         }
     }
 
-    /// Takes the one that was used last. Those that are too old are closed.
+    /// Takes the resource that was used last. Those that are too old are closed.
     private mutating func popIdle(_ effects: inout Effects, at now: Int64) -> PooledResource? {
         while let newest = idle.newest {
             idle.remove(newest)
@@ -195,8 +200,8 @@ struct ResourcePoolState {
         return nil
     }
 
-    /// Lets all go on who can, and begins what is missing. It is called whenever a place or a part of the common places
-    /// is free, or a resource is gone.
+    /// Serves all requests that can go on, and begins missing preparations. It is called whenever a place or a common
+    /// place is free, or a resource is gone.
     private mutating func goOn(_ effects: inout Effects, at now: Int64) {
         if isShutDown { return wakeDrains(&effects) }
         serve(&effects, at: now)
@@ -230,15 +235,15 @@ struct ResourcePoolState {
 
     // MARK: - Preparing
 
-    /// Begins what is missing at the beginning.
+    /// Begins the preparations for the minimum at the start.
     mutating func fill(at now: Int64) -> Effects {
         var effects = Effects()
         prepare(&effects, at: now)
         return effects
     }
 
-    /// Begins checks and calls of the factory, as long as fewer are under way than requests wait, or the fewest are
-    /// missing, and there are places. It returns whether any has begun.
+    /// Begins checks and calls of the factory while fewer are under way than requests wait, or resources of the minimum
+    /// are missing, and there are places. It returns whether any has begun.
     @discardableResult
     private mutating func prepare(_ effects: inout Effects, at now: Int64) -> Bool {
         preparations.noteSlow(at: now)
@@ -252,7 +257,7 @@ struct ResourcePoolState {
             if isForOthers || isForCommon, limits.checks, let resource = popIdle(&effects, at: now) {
                 begin(resource, isForCommon, &effects, at: now)
             } else {
-                // Low priorities that have their share of the calls don't keep the fewest from being made.
+                // Low priorities that have their share of the calls don't keep the minimum from being made.
                 isForCommon = isForCommon && mayMakeForCommon
                 guard isForOthers || isForCommon || areFewestMissing(at: now), mayMake else { break }
                 begin(nil, isForCommon, &effects, at: now)
@@ -264,14 +269,14 @@ struct ResourcePoolState {
 
     private func areFewestMissing(at now: Int64) -> Bool { count < limits.minimum && !pause.lasts(at: now) }
 
-    /// Whether one more call of the factory may run. What is late for low priorities beyond their share counts for
-    /// these alone.
+    /// Whether another call of the factory may run. Late calls for low priorities beyond their share count for low
+    /// priorities alone.
     private var mayMake: Bool {
         if preparations.makingCount >= limits.makings || count + closing >= limits.maximum { return false }
         return late - max(commonLate - limits.commonLate, 0) < limits.late
     }
 
-    /// Whether one of these may be for low priorities. Where there is a reserve, they leave some to the others.
+    /// Whether such a call may be for low priorities. If there is a reserve, they leave some to the others.
     private var mayMakeForCommon: Bool {
         preparations.commonMakingCount < limits.commonMakings && commonLate < limits.commonLate
     }
@@ -299,7 +304,7 @@ struct ResourcePoolState {
         return effects
     }
 
-    /// A factory or a check has ended. The caller keeps what came of it until the lock is free.
+    /// Records that a factory or a check has ended. The caller keeps the result until the lock is free.
     mutating func finish(
         _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, at now: Int64
     ) -> Effects {
@@ -334,7 +339,7 @@ struct ResourcePoolState {
         if case .ready = outcome { true } else { false }
     }
 
-    /// What was checked has its place, and is counted as closing. What was made has none.
+    /// A checked resource has its place, and is counted as closing. A made one has no place.
     private mutating func finishLate(
         _ preparation: ResourcePreparation, _ outcome: ResourcePreparation.Outcome, _ effects: inout Effects,
         at now: Int64
@@ -354,7 +359,7 @@ struct ResourcePoolState {
         if isCommon { commonLate += difference }
     }
 
-    /// Gives up what has lasted for too long. A factory's place is free; a check still has its resource.
+    /// Gives up preparations that have lasted for too long. A factory's place is free; a check still has its resource.
     private mutating func giveUpLate(_ effects: inout Effects, at now: Int64) {
         while let given = preparations.giveUpLate(at: now) {
             if let task = given.task { effects.steps.append(.cancel(task)) }
@@ -369,7 +374,7 @@ struct ResourcePoolState {
         }
     }
 
-    /// A factory has failed. Its error is for the first in order, or else for the report.
+    /// Records that a factory has failed. Its error goes to the first in order, or else to the report.
     private mutating func fail(
         _ call: ResourcePreparation, _ error: any Error, _ effects: inout Effects, at now: Int64
     ) {
@@ -397,7 +402,7 @@ struct ResourcePoolState {
 
     // MARK: - Closing
 
-    /// Has a resource closed that nobody uses, and that is not idle any more.
+    /// Closes a resource that is neither in use nor idle any more.
     private mutating func close(_ resource: PooledResource, isCommon: Bool, _ effects: inout Effects) {
         remove(resource)
         closing += 1
@@ -418,7 +423,7 @@ struct ResourcePoolState {
 
     // MARK: - Times
 
-    /// Does what is due. It does nothing for a time in whose place there is another.
+    /// Takes the action that is due. It does nothing for a time that was replaced by another.
     mutating func ring(_ alarm: ResourceAlarm, dueAt due: Int64, now: Int64) -> Effects {
         var effects = Effects()
         guard alarms.begin(alarm, dueAt: due) else { return effects }
@@ -444,14 +449,14 @@ struct ResourcePoolState {
         return effects
     }
 
-    /// Asks for a call when the first of its kind is due. An alarm that is set stays: a later need is looked at then.
-    /// Only lifetimes may be due before one that is set, since they differ; the one that is set is in time all the
-    /// same, since it is not later than the longest lifetime of any that was made after it.
+    /// Asks for a call when the first of its kind is due. An alarm that is set stays: a later need is checked then.
+    /// Only lifetimes may be due before an alarm that is set, since they differ; that alarm is still in time, since it
+    /// is not later than the longest lifetime of any resource that was made after it.
     private mutating func setAlarm(_ alarm: ResourceAlarm, _ effects: inout Effects, at now: Int64) {
         let time: Int64, span: Int64
         switch alarm {
         case .idle:
-            // Nothing is due as long as there are no more than the fewest: when there are again, one comes back.
+            // Nothing is due at or below `minimum`: the next return of a resource checks again.
             guard limits.idleTimeout != Deadline.never, count > limits.minimum, let oldest = idle.oldest else { return }
             (time, span) = (Deadline.sum(oldest.since, limits.idleTimeout), limits.idleTimeout)
         case .lifetime:
@@ -469,8 +474,7 @@ struct ResourcePoolState {
 
     // MARK: - Shutdown
 
-    /// Refuses whoever comes from now on, and whoever waits; closes what is idle, and cancels what is being made or
-    /// checked.
+    /// Refuses present and later requests; closes idle resources, and cancels preparations.
     mutating func shutDown() -> Effects {
         var effects = Effects()
         isShutDown = true
@@ -491,7 +495,7 @@ struct ResourcePoolState {
         drains = []
     }
 
-    /// Lets `wait` be resolved once nothing is left. It returns false if that is so already.
+    /// Registers `wait`, to be resolved once nothing is left. It returns false if nothing is left already.
     mutating func addDrain(_ wait: TaskWait) -> Bool {
         if isEmpty { return false }
         drains.append(wait)

@@ -1,38 +1,38 @@
 import CSyncKernel
 
-/// One call of a pool's factory, or of its check of an idle resource. It runs in a task of its own, and belongs to no
-/// request: what comes of it goes to whoever is first in order then.
+/// One call of a pool's factory, or of its check of an idle resource. It runs in a separate task, and belongs to no
+/// request: its result goes to the request that is first in order then.
 final class ResourcePreparation: HeapMember, ResourceListed, @unchecked Sendable {
-    /// How it ended.
+    /// Its outcome.
     enum Outcome {
-        /// The factory's resource, or the one that was checked and is fit.
+        /// The factory's resource, or the checked one, which is fit.
         case ready(PooledResource)
-        /// The check has said so, or has thrown.
+        /// The check has returned false or thrown.
         case unfit
         /// The factory has thrown.
         case failed(any Error)
     }
 
-    /// What is checked. Nil: the factory is called.
+    /// The resource to check. Nil: the factory is called.
     let checked: PooledResource?
     /// Whether its place is one of those that are not reserved.
     let isCommon: Bool
-    /// What its task begins with: the priority of the first in order. Nil: nobody waited.
+    /// The priority that its task begins with: that of the first request in order. Nil: no request waited.
     let firstPriority: TaskPriority?
     let begin: Int64
-    /// When it has lasted for too long.
+    /// The time at which it has lasted for too long.
     let deadline: Int64
-    /// When it is slow, and whether it is: it stands for no request any more. The pool's lock guards this, and what
-    /// follows.
+    /// The time from which it is slow, and whether it is: then it no longer counts for a request. The pool's lock
+    /// guards this and the following fields.
     var slowTime = Deadline.never
     var isSlow = false
-    /// It has lasted for too long: nobody waits for it any more, and what comes of it is closed.
+    /// It has lasted for too long: no request waits for it any more, and its resource is closed.
     var isLate = false
-    /// What its task has at least: that of whoever came to wait, or was escalated, meanwhile.
+    /// The lowest priority of its task: that of the requests that came, or were escalated, meanwhile.
     var priority: TaskPriority
-    /// Its task, from shortly after its beginning on. Whoever cancels or escalates it does so outside of the lock.
+    /// Its task, from shortly after its beginning on. It is cancelled and escalated outside of the lock.
     var task: Task<Void, Never>?
-    /// Where it stands among the pool's.
+    /// Its place among the pool's preparations.
     var position = 0
     @exclusivity(unchecked) private var memory = HeapPlace()
 

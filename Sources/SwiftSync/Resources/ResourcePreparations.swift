@@ -1,27 +1,28 @@
 /// The factory's calls and checks that are under way at a pool. The pool's lock guards it.
 struct ResourcePreparations {
-    /// All of them: whoever escalates their tasks finds them here.
+    /// All preparations; escalations find them here.
     private var list = ResourceList<ResourcePreparation>()
-    /// Those that may last for too long, in the order in which they get slow, until they are.
+    /// The preparations with a timeout that are not slow yet, in the order in which they get slow.
     private var quick = ResourceHeap<ResourcePreparation>()
-    /// Those that are slow, the first to last for too long first.
+    /// The slow preparations, the earliest timeout first.
     private var deadlines = ResourceHeap<ResourcePreparation>()
-    /// How many are neither slow nor late: each of them stands for one request.
+    /// The number that are neither slow nor late: each of them counts for one request.
     private(set) var count = 0
-    /// How many of these were begun for low priorities.
+    /// The number of these that were begun for low priorities.
     private(set) var commonCount = 0
-    /// How many call the factory and are not late.
+    /// The number that call the factory and are not late.
     private(set) var makingCount = 0
-    /// How many of these were begun for low priorities.
+    /// The number of these that were begun for low priorities.
     private(set) var commonMakingCount = 0
 
-    /// After this part of the time that it has, one is slow, and others are begun for those who wait still. One that
-    /// hangs would stand for each request that comes until its time is over.
+    /// The part of its timeout after which a preparation is slow, and others are begun for the waiting requests.
+    /// Otherwise a hanging one would count for each request that comes until its timeout.
     private static let quickPart: Int64 = 3
 
     var tasks: [Task<Void, Never>] { list.members.compactMap(\.task) }
 
-    /// Those to be raised to that priority, of the first so many. What comes of any goes to whoever is first in order.
+    /// Raises the preparations among the first `raisedAtOnce` to that priority, and returns their tasks. The result of
+    /// any goes to the first request in order.
     mutating func raise(to priority: TaskPriority) -> [Task<Void, Never>] {
         list.members.lazy.filter { !$0.isLate }.prefix(Self.raisedAtOnce).compactMap { preparation in
             if preparation.priority >= priority { return nil }
@@ -32,7 +33,7 @@ struct ResourcePreparations {
 
     private static let raisedAtOnce = 64
 
-    /// When the first of them will be slow, or will have lasted for too long.
+    /// The time at which the first of them will be slow, or will have lasted for too long.
     var firstDeadline: Int64? {
         mutating get {
             let slow = quick.first?.slowTime ?? Deadline.never, late = deadlines.first?.deadline ?? Deadline.never
@@ -61,7 +62,7 @@ struct ResourcePreparations {
         }
     }
 
-    /// Those that have become slow stand for no request any more.
+    /// Preparations that have become slow no longer count for a request.
     mutating func noteSlow(at now: Int64) {
         while let first = quick.first, first.slowTime <= now {
             quick.remove(first)
@@ -71,7 +72,7 @@ struct ResourcePreparations {
         }
     }
 
-    /// Gives one up that has lasted for too long. It is in the list until it ends.
+    /// Gives up a preparation that has lasted for too long. It stays in the list until it ends.
     mutating func giveUpLate(at now: Int64) -> ResourcePreparation? {
         noteSlow(at: now)
         guard let first = deadlines.first, first.deadline <= now else { return nil }

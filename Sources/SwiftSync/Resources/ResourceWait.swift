@@ -1,24 +1,25 @@
 import CSyncKernel
 
-/// A task that waits for a resource. It stands in the pool's queue until its turn comes, or until it takes itself out.
+/// A task that waits for a resource. It is in the pool's queue until its turn comes, or until it gives up.
 @safe
 final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     let request: ResourceRequest
-    /// The task's own, when it came; and the highest that it has had since, which the pool's lock guards.
+    /// The task's own priority on arrival; and the highest since, which the pool's lock guards.
     let firstPriority: TaskPriority
     var ownPriority: TaskPriority
-    /// The priority of what the task waits for: its own, or that at which it waits, whichever is higher.
+    /// The priority for the preparations that the task waits for: its own, or that at which it waits, whichever is
+    /// higher.
     var priority: TaskPriority {
         max(ownPriority, CommandRank.taskPriority(of: unsafe heapPlace.pointee.node.rank))
     }
-    /// A resource whose use has begun, or why there is none. It is written under the pool's lock, before the wait is
+    /// A resource whose use has begun, or the reason for none. It is written under the pool's lock, before the wait is
     /// resolved.
     var turn: Result<PooledResource, any Error>?
-    /// Whether a factory or a check began when it came: what these take is no contention.
+    /// Whether a factory or a check began on its arrival: their time is no contention.
     var hasBegunSomething = false
     /// Its place among those of its rank. It is written before the task waits.
     fileprivate(set) var ticket: Int64 = 0
-    /// Whether it may only have what is not reserved. Guarded by the pool's lock.
+    /// Whether it may use unreserved places only. Guarded by the pool's lock.
     fileprivate(set) var isCommon = false
     @exclusivity(unchecked) private var memory = HeapPlace()
 
@@ -39,17 +40,17 @@ final class ResourceWait: TaskWait, HeapMember, @unchecked Sendable {
     var heapPlace: UnsafeMutablePointer<HeapPlace> { unsafe RuntimeFacts.lastingAddress(of: &memory) }
 }
 
-/// Those who wait at a pool: by priority, and within one priority by arrival. The pool's lock guards it.
+/// The waiting requests of a pool: by priority, and within one priority by arrival. The pool's lock guards it.
 ///
-/// A task that waits keeps its wait, and does not go on as long as it is in here.
+/// A waiting task keeps its wait alive, and does not go on while the wait is in here.
 @safe
 struct ResourceQueue {
     private var heap = ResourceHeap<ResourceWait>()
     private var nextTicket: Int64 = 0
-    /// Those that may only have what is not reserved, and the others. Of both, as many were overtaken as the limit says
-    /// at most: whoever is served counts for all of the other kind, though some may have come later.
+    /// The requests for unreserved places only, and the others. The limit bounds the overtaking of both: each served
+    /// request counts for all of the other kind, though some may have come later.
     private var common = unsafe csk_arrivals_t(), others = unsafe csk_arrivals_t()
-    /// How many of them may only have what is not reserved.
+    /// The number of requests for unreserved places only.
     private(set) var commonCount = 0
 
     var count: Int { heap.count }
@@ -62,8 +63,8 @@ struct ResourceQueue {
     /// The first in order.
     var first: ResourceWait? { mutating get { heap.first } }
 
-    /// The one that was overtaken too often, if there is one. Those that may only have what is not reserved are left
-    /// out where nothing else is there.
+    /// The request that was overtaken too often, if there is one. Requests for unreserved places only are left out if
+    /// only reserved places are available.
     mutating func overdue(withCommon mayHaveCommon: Bool) -> ResourceWait? {
         let common = mayHaveCommon ? unsafe overdue(csk_arrivals_overdue(&common)) : nil
         guard let other = unsafe overdue(csk_arrivals_overdue(&others)) else { return common }
@@ -90,9 +91,9 @@ struct ResourceQueue {
         nextTicket += 1
     }
 
-    /// It does nothing for one that is not in here.
+    /// Removes a wait. It does nothing for a wait that is not in here.
     ///
-    /// - Parameter isServed: whether the wait goes before all that are older.
+    /// - Parameter isServed: whether the wait goes before all older ones.
     mutating func remove(_ wait: ResourceWait, isServed: Bool) {
         if !heap.remove(wait) { return }
         let arrival = unsafe wait.heapPlace.pointer(to: \.arrival)!
@@ -106,16 +107,16 @@ struct ResourceQueue {
         }
     }
 
-    /// Moves one up that waits with a lower rank. It does nothing for one that is not in here. One that may only have
-    /// what is not reserved stays below `reserved`, the rank of those that may have more: else it would stand before
-    /// them, and could have nothing.
+    /// Moves a wait with a lower rank up. It does nothing for a wait that is not in here. A request for unreserved
+    /// places only stays below `reserved`, the rank of the others: otherwise it would be before them, and could get
+    /// nothing.
     mutating func raise(_ wait: ResourceWait, to rank: Int64, below reserved: Int64) {
         let rank = wait.isCommon ? min(rank, reserved - 1) : rank
         if unsafe rank <= wait.heapPlace.pointee.node.rank || !heap.remove(wait) { return }
         heap.insert(wait, rank: rank, ticket: wait.ticket)
     }
 
-    /// One who did not wait got something before them all.
+    /// Records that a request without a wait was served before them all.
     mutating func countPass() {
         unsafe csk_arrivals_pass(&common)
         unsafe csk_arrivals_pass(&others)

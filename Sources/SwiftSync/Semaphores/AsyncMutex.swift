@@ -1,9 +1,9 @@
 public import CSyncKernel
 
-/// A value behind a lock that a task may hold while it is suspended. Waiting tasks are ordered by priority, and may
-/// have a timeout.
+/// Protects a value by a lock that a task may hold while it is suspended. Waiting tasks are ordered by priority, and
+/// may have a timeout.
 ///
-/// An actor lets the next call in whenever one is suspended. Here nobody else is inside until the section has ended:
+/// An actor admits the next call whenever one is suspended. Here no other task is inside until the section has ended:
 ///
 /// ```swift
 /// let numbers = AsyncMutex([3, 1, 2])
@@ -15,14 +15,13 @@ public import CSyncKernel
 /// }
 /// ```
 ///
-/// No call blocks a thread. A task that is cancelled while it waits leaves the queue, and gets `.cancelled`; so does
-/// one that was cancelled before. A task that is escalated while it waits at its own priority moves up. Once it is
-/// inside nothing ends the section but its own code; and it has at least the priority of those that wait for it, as a
-/// task has whose value others wait for.
+/// No call blocks a thread. A task that is cancelled before or during its wait leaves the queue, and gets `.cancelled`.
+/// A task that is escalated while it waits at its own priority moves up. Once a task is inside, only its own code ends
+/// the section. Meanwhile it runs at no less than the priority of its waiters, like a task whose value others wait for.
 ///
-/// The section runs where its caller runs: on the caller's actor if there is one. A mutex that nobody holds costs two
-/// locked instructions, no allocation and no change of the executor. A task that has to wait costs one allocation, and
-/// is resumed when the mutex is its own: nobody of the same or a lower priority overtakes it, and those of a higher one
+/// The section runs where its caller runs: on the caller's actor if there is one. A free mutex costs two locked
+/// instructions, no allocation and no change of the executor. A task that has to wait costs one allocation. The mutex
+/// is handed to it before it resumes: no task of the same or a lower priority overtakes it, and tasks of a higher one
 /// only as often as `bypassLimit` allows. Waiting is O(log n) with n waiters. The value lives in the mutex, which is
 /// one allocation.
 ///
@@ -37,9 +36,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - value: the value.
-    ///   - bypassLimit: a task that waits and was overtaken by this many later arrivals goes next. 0 means strict
-    ///     priority. Nil means strict priority for those whose calls name a priority, and 64 for the others.
-    ///   - waitersLimit: how many tasks may wait, at least 1, or the program stops with a message. A further one gets
+    ///   - bypassLimit: a waiting task that this many later arrivals have overtaken goes next. 0 means strict priority.
+    ///     Nil means strict priority for calls that name a priority, and 64 for the others.
+    ///   - waitersLimit: how many tasks may wait; less than 1 stops the program with a message. A further task gets
     ///     `.full` at once. Nil: any number.
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the mutex is made.
@@ -69,23 +68,23 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     deinit { unsafe held.placed.place.end() }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { unsafe held.placed.place.name(of: address) }
 
     /// Runs `body`, which may suspend, with the value while no other task has it.
     ///
-    /// It suspends the task while another is inside, and goes before tasks of a lower priority that wait. It returns
-    /// what `body` returns, and throws what `body` throws. Without running `body` it throws an ``AsyncMutexError``:
-    /// `.timedOut`, `.cancelled`, `.full` where as many wait as may, `.wouldDeadlock` from inside a section of the same
-    /// task, or `.outOfResources` where the system gives no timer.
+    /// It suspends the task while another is inside, and goes before waiting tasks of a lower priority. It returns what
+    /// `body` returns, and throws what `body` throws. Without running `body` it throws an ``AsyncMutexError``:
+    /// `.timedOut`, `.cancelled`, `.full` where `waitersLimit` tasks wait, `.wouldDeadlock` from inside a section of
+    /// the same task, or `.outOfResources` where the system gives no timer.
     ///
-    /// A child task that locks while its parent is inside, and waits for it, is not told apart from others: both wait
-    /// for ever, or until the timeout.
+    /// If a parent inside a section waits for a child task that locks the same mutex, the deadlock is not detected:
+    /// both wait for ever, or until the timeout.
     ///
     /// A nil `priority` is that of `withPriority`, or of the task. A timeout of zero or less tries once. Without a
-    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. A timeout is never early, and
-    /// does not end a section.
+    /// timeout only the deadline of `withDeadline` bounds the wait. A timeout is never early, and does not end a
+    /// section.
     @inlinable
     public func withLock<Result>(
         priority: CommandPriority? = nil, timeout: TimeLimit = .never,
@@ -101,9 +100,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         return try await unsafe body(&value)
     }
 
-    /// Runs `body` if nobody is inside, else returns nil. It doesn't wait to enter.
+    /// Runs `body` if the mutex is free, else returns nil. It doesn't wait to enter.
     ///
-    /// It returns nil too while somebody of the same or a higher priority waits to enter, and in a section of the same
+    /// It also returns nil while a task of the same or a higher priority waits to enter, and in a section of the same
     /// task.
     @inlinable
     public func withLockIfAvailable<Result>(
@@ -122,7 +121,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     func enterSlowly(
         _ priority: CommandPriority?, _ limit: TimeLimit, _ task: UInt
     ) async throws(AsyncMutexError) {
-        // Nobody else writes the address of this task, nor that of a task for which it runs a part.
+        // No other task writes the address of this task, nor that of a task for which it runs a part.
         let holder = unsafe csk_sem_holder(address)
         if holder == UInt64(task) || holder != 0 && OrderedActivation.isAwaited(by: UInt(holder)) {
             throw .wouldDeadlock
@@ -132,7 +131,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         if status != 0 { throw AsyncMutexError(status: status) }
     }
 
-    /// Calls `body` with the semaphore, which is a part of this object, and keeps the object until it has returned.
+    /// Calls `body` with the semaphore, which is a part of this object, and keeps the object until `body` has returned.
     @inlinable
     @inline(__always)
     func withSemaphore<Result>(_ body: (UnsafeMutablePointer<csk_sem_t>) -> Result) -> Result {

@@ -6,12 +6,12 @@ public enum AsyncMutexError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The task is inside a section of the same mutex. Waiting would never end.
     case wouldDeadlock
-    /// As many tasks waited as may.
+    /// The limit of waiting tasks was reached.
     case full
     /// The system gave no memory or no thread.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

@@ -1,15 +1,15 @@
 import CSyncKernel
 
-/// The task that has the one permit of a semaphore, and says so. Of a semaphore of several permits, the one that was
-/// the last to say so and has them still. Tasks that wait for permits raise its priority to theirs: else a holder of a
-/// low priority, which gets no thread, holds them up.
+/// The recorded holder of a semaphore's permit: with several permits, the last task that recorded itself and still has
+/// some. Tasks that wait for permits raise the holder's priority to theirs; otherwise a holder of low priority that
+/// gets no thread would hold them up.
 ///
-/// The holder may end as soon as it has given the permit back, and its memory may be its parent's. So the kernel pins
-/// it while it is raised: it can't give the permit back meanwhile.
+/// The holder may end as soon as it has returned the permit, and its memory may be its parent's. So the kernel pins it
+/// while it is raised: it can't return the permit meanwhile.
 ///
-/// A task has this raise others only while no lock is held, since raising calls the handlers of users. So a handler of
-/// an escalation, which runs under a lock of the runtime, leaves it to a task of its own. For the same reason a chain
-/// of holders, each of which waits for the next, is raised link by link, without nesting.
+/// Raising calls users' handlers, so a task raises others only while it holds no lock. An escalation handler runs under
+/// a lock of the runtime, so it leaves the raising to a separate task. For the same reason a chain of holders, each
+/// waiting for the next, is raised link by link, without nesting.
 @safe
 struct PermitHolder: @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
@@ -21,8 +21,8 @@ struct PermitHolder: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// A task that waited has been granted permits, and is suspended still. Returns the highest priority of those that
-    /// wait behind it, which it is to get; who comes later pins it.
+    /// Records a waiting task that was granted permits and is still suspended. Returns the highest priority of the
+    /// waiters behind it, which it is to get; later waiters pin it.
     func begin(_ task: UInt) -> TaskPriority? {
         let highest = unsafe csk_sem_begin_holding(semaphore, UInt64(task))
         return highest == .min ? nil : CommandRank.taskPriority(of: highest)
@@ -33,10 +33,10 @@ struct PermitHolder: @unchecked Sendable {
         if !isTold(of: priority) || followsUp { raiseLater(to: priority, for: wait, followsUp: followsUp) }
     }
 
-    /// Raises the holder from anywhere; and where it `followsUp`, each later one for as long as the task waits.
+    /// Raises the holder from any context; if `followsUp`, also each later holder while the task waits.
     ///
-    /// Who takes the permit without waiting says shortly after who it is. If it loses its processor in between, it is
-    /// looked for again.
+    /// A task that takes the permit without waiting records itself shortly after. If it is preempted in between, the
+    /// check for it is repeated.
     func raiseLater(to priority: TaskPriority, for wait: SemaphoreWait, followsUp: Bool) {
         Task.detached(priority: priority) {
             var pause = Duration.milliseconds(1)
@@ -47,7 +47,7 @@ struct PermitHolder: @unchecked Sendable {
         }
     }
 
-    /// Returns false where somebody has the permit who has not said so yet. No lock may be held.
+    /// Returns false if the holder of the permit is not recorded yet. The caller must hold no lock.
     private func isTold(of priority: TaskPriority) -> Bool {
         let holder = unsafe csk_sem_pin_holder(semaphore, priority.rawValue)
         if holder == 0 || holder == CSK_SEM_HOLDER_NOT_TOLD { return holder == 0 }

@@ -2,7 +2,8 @@ public import CSyncKernel
 
 /// A counting semaphore whose waiters, threads and tasks in one order, are served by priority and then by arrival.
 ///
-/// It has a number of free permits. A wait takes as many as it asks for, all at once, and waits while too few are free.
+/// It has a number of free permits. A wait takes all the permits that it asks for at once, and waits while too few are
+/// free.
 ///
 /// ```swift
 /// let sorts = PrioritySemaphore(value: 4)
@@ -14,18 +15,18 @@ public import CSyncKernel
 /// ```
 ///
 /// `wait` and `withPermit` suspend a task; `blockingWait` and `blockingWithPermit` block a thread. A task that is
-/// cancelled while it waits leaves the queue, and gets `.cancelled`. One that is escalated moves up, if it waits at its
-/// own priority.
+/// cancelled while it waits leaves the queue, and gets `.cancelled`. A task that is escalated moves up, if it waits at
+/// its own priority.
 ///
-/// While the first in order asks for more permits than are free, nobody of its priority or of a lower one gets any. So
-/// many small requests can't starve a large one. Who comes with a higher priority passes it, as often as `bypassLimit`
-/// allows.
+/// While the first waiter asks for more permits than are free, no request of its priority or a lower one gets any. So
+/// many small requests can't starve a large one. A later request of a higher priority overtakes it, as often as
+/// `bypassLimit` allows.
 ///
 /// Permits have no owner: any thread or task may signal. (With a `value` of 1, ``DeadlockWatch`` and ``SyncInspector``
-/// take whoever has the permit for its holder, until another signals.) A call that meets nobody else costs one locked
-/// instruction, and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n) amortized with
-/// n waiters. Copies share one semaphore, which lives as long as anybody uses it or waits for it. Don't use it in
-/// signal handlers.
+/// treat the thread or task that took the permit as its holder, until another signals.) An uncontended call costs one
+/// locked instruction, and allocates nothing. A task that has to wait costs one allocation. Waiting is O(log n)
+/// amortized with n waiters. Copies share one semaphore, which lives as long as any call uses it or waits for it. Don't
+/// use it in signal handlers.
 @frozen
 public struct PrioritySemaphore: @unchecked Sendable {
     @usableFromInline let box: SemaphoreBox
@@ -39,10 +40,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///   - value: how many permits are free at first.
     ///   - most: how many permits may be free at once. A signal beyond that fails with `.overflow`, and a wait for more
     ///     with `.invalidPermits`.
-    ///   - bypassLimit: whoever waits and was overtaken by this many later arrivals goes next. 0 means strict priority.
-    ///     Nil means strict priority for those whose calls name a priority, and 64 for the others: at the priority of
-    ///     their task, which they did not choose, they don't wait for ever behind a stream of others.
-    ///   - waitersLimit: how many may wait. A further one gets `.full` at once. Nil: any number.
+    ///   - bypassLimit: a waiter that this many later arrivals have overtaken goes next. 0 means strict priority. Nil
+    ///     means strict priority for calls that name a priority, and 64 for the others: a call that did not choose its
+    ///     priority doesn't wait for ever behind a stream of others.
+    ///   - waitersLimit: how many calls may wait. A further call gets `.full` at once. Nil: any number.
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the semaphore is made.
     ///   - line: the line there.
@@ -71,8 +72,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
         self.box = box
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
     // MARK: - Waiting
@@ -80,8 +81,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// Takes `permits`, and blocks the thread while too few are free.
     ///
     /// A nil `priority` is that of `withPriority`, or the normal one. A timeout of zero or less tries once. Without a
-    /// timeout it waits for as long as it takes, or until the deadline of `withDeadline`. It throws `.timedOut`,
-    /// `.full` or `.invalidPermits`, and has taken nothing then.
+    /// timeout only the deadline of `withDeadline` bounds the wait. It throws `.timedOut`, `.full` or `.invalidPermits`
+    /// without having taken any permit.
     @available(*, noasync, message: "try await wait()")
     @inlinable
     public func blockingWait(
@@ -93,9 +94,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     /// Takes `permits` if it can without waiting, and returns whether it has.
     ///
-    /// It can't while too few are free, nor while somebody waits of the same or a higher priority, or who was overtaken
-    /// too often. A number of permits
-    /// that can never be had is never there.
+    /// It can't while too few are free, nor while a waiter has the same or a higher priority, or was overtaken too
+    /// often. It returns false for a number of permits that can never be had.
     @inlinable
     public func tryWait(permits: Int = 1, priority: CommandPriority = .normal) -> Bool {
         guard permits > 0, let permits = UInt32(exactly: permits) else { return false }
@@ -115,7 +115,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         try await suspend(permits, priority, timeout)
     }
 
-    /// Takes permits where nobody waits.
+    /// Takes permits if there is no waiter.
     @inlinable
     func tryFast(_ permits: Int) -> Bool {
         guard let permits = UInt32(exactly: permits) else { return false }
@@ -137,7 +137,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_wait_ranked($0, rank, permits, limit.deadline()) })
     }
 
-    /// `task`: the calling one, if it is about to begin a scope.
+    /// `task` is the calling task if it is about to begin a scope.
     @usableFromInline
     func suspend(
         _ permits: Int, _ priority: CommandPriority?, _ limit: TimeLimit, for task: UInt = 0
@@ -156,17 +156,18 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// and has added nothing then.
     @inlinable
     public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
-        // No semaphore has room for a number that doesn't fit.
+        // A number that doesn't fit exceeds the room of every semaphore.
         guard let permits = UInt32(exactly: count) else { throw count > 0 ? .overflow : .invalidPermits }
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_signal($0, permits) })
     }
 
-    /// Changes how many permits there are in all, those that are out included, which at first is the initial value.
+    /// Changes the total number of permits, including those taken. At first it is the initial value.
     ///
-    /// It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
-    /// ones. Where too few are free for that, their number is negative until enough have been given back. It never
-    /// blocks. It throws `.invalidPermits` for a negative number, or for more than there may be; and `.overflow` where
-    /// more would be free than there may be, since others have signalled permits that they had not taken.
+    /// A larger total adds the difference to the free permits, and hands them to waiters. A smaller one takes the
+    /// difference from the free permits. If too few are free, their number is negative until enough have been returned.
+    /// It never blocks. It throws `.invalidPermits` for a negative number, or for more than there may be; and
+    /// `.overflow` where more would be free than there may be, since others have signalled permits that they had not
+    /// taken.
     public func resize(to permits: Int) throws(PrioritySemaphoreError) {
         guard let permits = UInt32(exactly: permits) else { throw .invalidPermits }
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_resize($0, permits) })
@@ -174,11 +175,11 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     // MARK: - Scopes
 
-    /// Runs `body` with permits, which it gives back when `body` has returned or thrown.
+    /// Runs `body` with permits, and returns them when `body` has returned or thrown.
     ///
     /// It blocks the thread while too few are free. It throws what ``blockingWait(permits:priority:timeout:)`` throws,
-    /// without running `body`, and what `body` throws. If others have signalled permits that they had not taken, so
-    /// that there is no room for these, ``SyncDiagnostics`` is told.
+    /// without running `body`, and what `body` throws. If there is no room for these, because others have signalled
+    /// permits that they had not taken, it reports that to ``SyncDiagnostics``.
     @available(*, noasync, message: "try await withPermit { }")
     @inlinable
     public func blockingWithPermit<Result: ~Copyable>(
@@ -189,7 +190,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         return try body()
     }
 
-    /// Runs `body` with permits, which it gives back when `body` has returned or thrown, and after a cancellation too.
+    /// Runs `body` with permits, and returns them when `body` has returned or thrown, and after a cancellation too.
     ///
     /// It suspends the task while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
     /// running `body`, and what `body` throws.
@@ -224,7 +225,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
         if status != 0 { reportTooMany(permits) }
     }
 
-    /// Others have signalled what they had not taken. So there was no room for these permits, and none is missing.
+    /// Others have signalled permits that they had not taken. So there was no room for these, and none is missing.
     @usableFromInline
     func reportTooMany(_ permits: Int) {
         SyncDiagnostics.report(
@@ -234,8 +235,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     // MARK: - Inspection
 
-    /// The free permits at some instant during the call. It is negative after ``resize(to:)`` has taken some that are
-    /// out. It is meant for statistics: by the time that it returns, others may have taken them.
+    /// The free permits at some instant during the call. It is negative after ``resize(to:)`` has withdrawn permits
+    /// that were taken. It is meant for statistics: by the time that it returns, others may have taken them.
     public var availablePermits: Int { unsafe Int(box.withSemaphore { unsafe csk_sem_permits($0) }) }
 
     /// The number of threads and tasks that waited at some instant during the call.

@@ -1,10 +1,10 @@
-/// Why a call of a ``PrioritySemaphore`` did not do what it was asked for. Nothing was taken or given in that case.
+/// Why a call of a ``PrioritySemaphore`` failed. It has taken and added nothing.
 public enum PrioritySemaphoreError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
     /// The task was cancelled first.
     case cancelled
-    /// As many waited as may.
+    /// The limit of waiters was reached.
     case full
     /// More permits would be free than the semaphore may have.
     case overflow
@@ -13,7 +13,7 @@ public enum PrioritySemaphoreError: SyncError, Hashable, CaseIterable {
     /// The system gave no memory or no thread.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

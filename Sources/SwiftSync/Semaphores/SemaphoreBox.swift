@@ -1,7 +1,7 @@
 public import CSyncKernel
 
 /// The one allocation of a semaphore. The pointer stays valid for as long as the box exists. A call that uses it keeps
-/// the box alive until it ends, and so does whatever waits.
+/// the box alive until it ends, and so does each waiter.
 @usableFromInline
 @safe
 final class SemaphoreBox: ManagedBuffer<csk_scoped_sem_t, Never> {
@@ -18,10 +18,10 @@ final class SemaphoreBox: ManagedBuffer<csk_scoped_sem_t, Never> {
         unsafe withUnsafeMutablePointerToHeader { unsafe body(Layout.first(of: $0)) }
     }
 
-    /// What messages and reports call the semaphore.
+    /// The semaphore's name in messages and reports.
     var name: String { unsafe withSemaphore { unsafe place.name(of: $0) } }
 
-    /// It returns nil where the numbers are out of their bounds.
+    /// Makes a semaphore. Returns nil if the numbers are out of their bounds.
     static func make(_ permits: UInt32, _ attributes: csk_sem_attr_t, _ place: csk_place_t) -> SemaphoreBox? {
         let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_scoped_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)

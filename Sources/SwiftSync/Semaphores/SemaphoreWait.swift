@@ -4,13 +4,13 @@ import CSyncKernel
 @safe
 final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
-    /// Whoever has the permit, or some of them, and says so.
+    /// The recorded holder of the permit, or of some permits.
     private let holder: PermitHolder
-    /// The task, where it will say so as well; else 0.
+    /// The task, if it will record itself as the holder; else 0.
     private let task: UInt
-    /// The task's own, when it was queued.
+    /// The task's own priority when it was queued.
     private var ownPriority = TaskPriority.background
-    /// Whether it waits at a priority that was named, and so keeps its place.
+    /// Whether it waits at a named priority, and so keeps its place.
     private var isNamed = false
 
     private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ task: UInt) {
@@ -26,13 +26,13 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
 
     /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.
     ///
-    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. The task
-    /// that says that it has permits is raised with it. `task` is the calling task, where it will say so too.
+    /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. The
+    /// recorded holder is raised with it. `task` is the calling task, if it will record itself too.
     static func acquire(
         _ permits: UInt32, at semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject,
         for task: UInt = 0, naming priority: CommandPriority?, deadline: Int64
     ) async -> Int32 {
-        // A wait that only tries must not stand in the queue: it would bar others until the timers' thread came.
+        // A wait that only tries is not queued: it would block later waiters until the timers' thread removes it.
         if deadline == Deadline.passed {
             return unsafe csk_sem_wait_ranked(
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
@@ -61,7 +61,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
 
-    /// Who gets the permits before it sees at which priority it waits, but not that its task has a higher one.
+    /// A hand-off before this call sees the priority of the wait, but not a higher one of the task.
     private func raiseHolder(from priority: TaskPriority) {
         holder.raise(to: max(priority, ownPriority), for: self, followsUp: ownPriority > priority)
     }
@@ -71,9 +71,9 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
         holder.raiseLater(to: priority, for: self, followsUp: isNamed)
     }
 
-    /// The task has the permits from now on. Where more urgent ones wait behind it, it is raised while it is suspended
-    /// still: a task that is enqueued has its place there. That calls the handlers of its user's, so it is done by a
-    /// task of its own, and not under the locks of whoever grants.
+    /// The task has the permits from now on. If more urgent waiters are behind it, it is raised while it is still
+    /// suspended: an enqueued task keeps its place there. Raising calls users' handlers, so a separate task does it,
+    /// not under the granter's locks.
     override func isGranted() -> Bool {
         guard task != 0, let priority = holder.begin(task), priority > ownPriority else { return true }
         Task.detached(priority: priority) { [self] in

@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// Any code that has the lock may release it, on any thread. If the last reference to an unreleased lock goes away, the
+/// Any holder of a reference may release it, on any thread. If the last reference to an unreleased lock goes away, the
 /// lock's task ends at that moment, and this is reported to ``SyncDiagnostics``: a queue never hangs on a lock that is
 /// lost. A lock that is kept but never released keeps its queue busy for good; other queues are not affected.
 @safe
@@ -22,7 +22,7 @@ public final class QueueLock: @unchecked Sendable {
     @safe @exclusivity(unchecked) var next: Unmanaged<QueueLock>?
     @safe @exclusivity(unchecked) var id: UInt64 = 0
     @safe @exclusivity(unchecked) var isReleased = false
-    /// What the kernel is told of the task, while somebody asks.
+    /// The task's wait as reported to the kernel, while waits are observed.
     @safe @exclusivity(unchecked) var told: ToldTurn?
     @safe @exclusivity(unchecked) private var task: any TaskQueue.Task = NoTask()
 

@@ -36,16 +36,16 @@ extension TaskQueue {
     /// observation.end()
     /// ```
     ///
-    /// The calls come in the order of the changes, one at a time, so the last call tells the queue's present state.
+    /// The calls come in the order of the changes, one at a time, so the last call gives the queue's present state.
     /// Threads that push to the queue or end its tasks make the calls. They hold no lock meanwhile, and make the calls
-    /// right after the change and before they execute a task. But while one thread is in a handler, other threads leave
-    /// the calls for their changes to it and go on. A handler may use the queue.
+    /// right after the change, before they execute a task. But while one thread is in a handler, other threads leave
+    /// their calls to it and go on. A handler may use the queue.
     ///
     /// If handlers are slower than the changes, pushes wait: once 1024 pushes and ends of tasks are undelivered, a
     /// thread that pushes waits until half of them are delivered. It waits for 100 ms at most, so a handler that waits
     /// for such a thread, or never returns, slows pushes down and hangs nothing. Ends of tasks never wait.
     ///
-    /// Releasing the observation does not end it. O(handlers). While somebody observes, each push and each end of a
+    /// Releasing the observation does not end it. O(handlers). While the queue is observed, each push and each end of a
     /// task makes two more allocations; otherwise it makes none.
     public func observe(_ handler: @escaping @Sendable (Change) -> Void) -> Observation {
         let observer = TaskQueueObserver(handler)
@@ -67,8 +67,8 @@ extension TaskQueue {
         /// Ends the observation: the handler is not called for changes from now on. Calls for earlier changes may still
         /// be made, on other threads. Never blocks. A second call does nothing.
         ///
-        /// The handler is released before this returns, or after the calls for earlier changes. So an object may keep
-        /// the observation that it stands in the handler of.
+        /// The handler is released before this returns, or after the calls for earlier changes. So an object that the
+        /// handler captures may keep the observation.
         public func end() {
             // The reference is released at the end of the call, under no lock.
             guard let observer = observer.withLock({ $0.take() }) else { return }

@@ -41,14 +41,14 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
         /// allocation.
         var tag: String { get }
 
-        /// Does the work. The queue calls it once. The task lasts until some code releases `queueLock`.
+        /// Does the work. The queue calls it once. The task lasts until `queueLock` is released.
         func execute(queueLock: QueueLock)
     }
 
     /// The name under which ``getQueue(name:)`` finds the queue. Messages, reports and traces show it.
     public var name: String { identifier }
 
-    /// The earlier word for ``name``.
+    /// The earlier name of ``name``.
     public let identifier: String
     /// The recorder that keeps the last 4096 events of the queue. It is always on.
     public let recorder: EventRecorder
@@ -85,7 +85,7 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     /// Puts a task into the queue. If the queue is idle, the call executes the task before it returns.
     ///
     /// It never waits for a task that another thread executes. O(1), with one allocation, however many tasks wait; with
-    /// up to three more while somebody is told of waits (``SyncInspector/listsTasks(_:)``, ``SyncMetrics``).
+    /// up to three more while waits are observed (``SyncInspector/listsTasks(_:)``, ``SyncMetrics``).
     /// - Returns: always true, since a task queue accepts every task.
     @discardableResult
     public func push(task: sending any TaskQueue.Task) -> Bool {

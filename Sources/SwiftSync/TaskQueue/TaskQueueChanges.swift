@@ -37,8 +37,8 @@ final class TaskQueueChanges: @unchecked Sendable {
         }
     }
 
-    /// A push that waits, for room or to become the deliverer. It is made, woken and freed outside the recorder's lock,
-    /// which guards everything else of it.
+    /// A push that waits for room or to become the deliverer. It is made, woken and freed outside the recorder's lock,
+    /// which guards its other state.
     private final class Waiter {
         enum Answer { case none, goOn, deliver }
 
@@ -47,7 +47,7 @@ final class TaskQueueChanges: @unchecked Sendable {
         @safe @exclusivity(unchecked) var next: Waiter?
     }
 
-    /// What a call that has queued a batch still has to do.
+    /// The action that a call which has queued a batch still has to take.
     enum Duty {
         case none
         case deliver
@@ -59,7 +59,7 @@ final class TaskQueueChanges: @unchecked Sendable {
     static let patience = DispatchTimeInterval.milliseconds(100)
 
     private let recorder: EventRecorder
-    /// A queue that nobody observes pays only for one load of this.
+    /// An unobserved queue pays only for one load of this.
     private let isObserved = Atomic(false)
     // The recorder's lock, which is also the queue's, guards the following fields.
     @safe @exclusivity(unchecked) private var observers: [TaskQueueObserver] = []
@@ -80,14 +80,14 @@ final class TaskQueueChanges: @unchecked Sendable {
         self.recorder = recorder
     }
 
-    /// Returns a batch for the changes that the caller is about to make; nil if nobody observes. It is called before
-    /// the lock is taken.
+    /// Returns a batch for the changes that the caller is about to make; nil if the queue is not observed. It is called
+    /// before the lock is taken.
     @inline(__always)
     func newBatch() -> Batch? {
         isObserved.load(ordering: .relaxed) ? Batch() : nil
     }
 
-    /// True if somebody observed, at some instant during the call.
+    /// True if the queue was observed at some instant during the call.
     var isObservedNow: Bool { isObserved.load(ordering: .relaxed) }
 
     /// The number of batches whose delivery has not begun.
@@ -116,7 +116,7 @@ final class TaskQueueChanges: @unchecked Sendable {
         isDelivering && (waitingCount > Self.capacity || takenCount >= Self.turn) && deliverer != csk_self()
     }
 
-    /// Does what is left to do for the call, without the lock.
+    /// Takes the remaining action of the call, without the lock.
     func perform(_ duty: Duty) {
         switch duty {
         case .none: break

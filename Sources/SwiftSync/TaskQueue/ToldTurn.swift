@@ -1,9 +1,9 @@
 import CSyncKernel
 
-/// What the kernel is told of a task of a ``TaskQueue``, for views, metrics and the contention profile: that it waits
-/// for its turn, and then that it has it. It is made only while somebody asks (`csk_task_waits_are_told`).
+/// Reports a task of a ``TaskQueue`` to the kernel, for views, metrics and the contention profile: first its wait for
+/// its turn, then its turn. It is made only while waits are observed (`csk_task_waits_are_told`).
 ///
-/// What begins, passes and ends is told under the queue's lock, so that it is what the queue decides.
+/// Beginnings, hand-overs and ends are reported under the queue's lock, so that they match the queue's decisions.
 @safe
 struct ToldTurn {
     @safe private let memory: UnsafeMutablePointer<csk_task_wait_t>
@@ -22,15 +22,15 @@ struct ToldTurn {
         unsafe memory.initialize(to: told)
     }
 
-    /// The task waits from now on, or has its turn at once. The number orders the tasks of the queue.
+    /// Reports that the task begins to wait, or has its turn at once. The number orders the tasks of the queue.
     func begin(as number: UInt64, hasTurn: Bool) {
         unsafe memory.pointee.ticket = Int64(bitPattern: number)
         unsafe memory.pointee.has_object = hasTurn ? 1 : 0
         unsafe csk_task_wait_begin(memory)
     }
 
-    /// The task of `last` has ended, and that of `next`, which waited, has its turn. Either may be nil: nobody is told
-    /// of that task.
+    /// Reports that the task of `last` has ended, and that the waiting task of `next` has its turn. Either may be nil:
+    /// that task is not reported.
     static func pass(from last: ToldTurn?, to next: ToldTurn?) {
         if let next {
             unsafe csk_task_wait_pass(last?.memory, next.memory)

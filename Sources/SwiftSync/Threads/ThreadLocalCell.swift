@@ -2,8 +2,8 @@
 ///
 /// The type's identity comes first, so that any cell can be asked for it through a raw pointer.
 ///
-/// A value that was asked for as another type, and could be cast to it, is in a second cell besides: the first one's
-/// conversion. While a cell has one, its `type` is no value's. So whoever comes to read, replace or take the value
+/// A value that was requested as another type, and could be cast to it, is also in a second cell: the first one's
+/// conversion. While a cell has a conversion, its `type` is no value's. So code that reads, replaces or takes the value
 /// finds no cell of its type, takes the slow path, and ends the conversion there before anything changes.
 @frozen
 @usableFromInline
@@ -11,7 +11,7 @@
 struct ThreadLocalCell<T> {
     @usableFromInline
     var type: ObjectIdentifier
-    /// The operations that know `T` where only a raw pointer is left.
+    /// The operations that know `T`, for code that has only a raw pointer.
     let operations: any ThreadLocalCellOperations.Type
     var conversion: UnsafeMutableRawPointer?
     @usableFromInline
@@ -32,7 +32,7 @@ struct ThreadLocalCell<T> {
 @usableFromInline
 protocol ThreadLocalCellOperations {
     static func value(of cell: UnsafeMutableRawPointer) -> Any?
-    /// With nil the cell is what it was made as.
+    /// Sets the conversion of a cell; nil restores the cell as it was made.
     static func setConversion(_ conversion: UnsafeMutableRawPointer?, of cell: UnsafeMutableRawPointer)
     static func destroy(_ cell: UnsafeMutableRawPointer)
 }
@@ -89,7 +89,8 @@ struct AnyThreadLocalCell {
         unsafe beginning.operations.setConversion(conversion, of: address)
     }
 
-    /// It may release what the cast has made. That may run a `deinit`, after which this cell may be gone.
+    /// Ends the conversion. It may release the result of the cast. That may run a `deinit`, after which this cell may
+    /// be gone.
     func endConversion() {
         guard let conversion = unsafe conversion else { return }
         unsafe beginning.operations.setConversion(nil, of: address)

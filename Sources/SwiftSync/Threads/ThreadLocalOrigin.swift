@@ -1,6 +1,6 @@
 public import CSyncKernel
 
-/// What a ``ThreadLocalValue`` was made of, and what it does where the thread has no value of its type.
+/// The parts of a ``ThreadLocalValue``, and its slow paths for a thread without a value of its type.
 ///
 /// It is an object, so that a ``ThreadLocalValue`` is three words. If all of this were inside, each read would first
 /// copy it to the stack, to have an address for what the slow path calls.
@@ -36,7 +36,8 @@ final class ThreadLocalOrigin<T>: Sendable {
         return nil
     }
 
-    /// The same, and where there is no value, the cell with the one that the instantiator makes.
+    /// A cell with the thread's value, cast if it is of another type; without a value, the cell with the one that the
+    /// instantiator makes.
     @usableFromInline @inline(never)
     func filledCell(_ slot: csk_tls_slot_t) -> UnsafeMutablePointer<ThreadLocalCell<T>>? {
         if let cell = unsafe cell(slot), unsafe cell.pointee.value != nil { return unsafe cell }
@@ -45,7 +46,7 @@ final class ThreadLocalOrigin<T>: Sendable {
             return nil
         }
         own.keep(value)
-        // The release of what stood there may have used the key, as another type too.
+        // The release of the old value may have used the key, also as another type.
         return unsafe cell(slot)
     }
 

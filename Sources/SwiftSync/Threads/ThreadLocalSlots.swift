@@ -18,7 +18,7 @@ enum ThreadLocalSlots {
         return slot
     }
 
-    /// Returns false when the thread has ended so far that nothing can be kept.
+    /// Returns false if the thread is so near its end that nothing can be kept.
     static func set(_ slot: csk_tls_slot_t, _ pointer: UnsafeMutableRawPointer?) -> Bool {
         let status = unsafe csk_tls_set(slot, pointer)
         if status != 0, status != ESHUTDOWN {

@@ -16,15 +16,15 @@ public import CSyncKernel
 /// `deinit`s set anew is released too. The end of the process releases nothing.
 ///
 /// A thread's value is like a global variable of that thread. A task may continue on another thread after an `await`,
-/// and finds other values there. Values that are not `Sendable` are reached through ``withValue(_:)``, which lets none
-/// of them out. For such values, the members that hand values out or take them in give a warning in language mode 6. In
-/// mode 5 they give none.
+/// and finds other values there. Use ``withValue(_:)`` for values that are not `Sendable`: it lets none of them escape.
+/// For such values, the members that hand values out or take them in give a warning in language mode 6, but none in
+/// mode 5.
 ///
 /// Reading and writing take no lock, never block on another thread, and look up no string. ``init(key:instantiator:)``
 /// does that once, so keep the instance. Keys are never given back, so use a bounded number of them. Don't use it in
 /// signal handlers. After `fork` the child's thread has the values of the thread that forked.
 ///
-/// Reading an object counts no reference where the caller only looks at it, as with a stored property.
+/// Reading an object counts no reference if the caller only accesses it, as with a stored property.
 /// `docs/measurements.md` in the repository compares reading and replacing with NIO's `ThreadSpecificVariable`.
 @frozen
 public struct ThreadLocalValue<T>: Sendable {
@@ -82,12 +82,12 @@ public struct ThreadLocalValue<T>: Sendable {
     /// Runs `body` with the calling thread's value. `body` may use it, change it, replace it, or take it away by
     /// setting nil. The call returns what `body` returns.
     ///
-    /// If the thread has no value, the instantiator is asked first, as by `value()`, and `body` gets nil when it
-    /// makes none. The method is there for every type, since nothing that is not `Sendable` gets out.
+    /// If the thread has no value, the instantiator is asked first, as by `value()`, and `body` gets nil when it makes
+    /// none. The method exists for every type, since no value that is not `Sendable` escapes.
     ///
-    /// Inside `body` the thread has no value under this key. Code that asks for it there gets a new one, which is
-    /// replaced by what `body` leaves. What `body` throws is rethrown, and what it has left by then is kept. `body`
-    /// can't suspend.
+    /// Inside `body` the thread has no value under this key. Code that reads it there gets a new one, which the value
+    /// that `body` leaves replaces. What `body` throws is rethrown, and the value that it has left by then is kept.
+    /// `body` can't suspend.
     @inlinable
     public func withValue<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending T?) throws(Failure) -> sending Result
@@ -98,8 +98,8 @@ public struct ThreadLocalValue<T>: Sendable {
         return try body(&value)
     }
 
-    // This one asks the instantiator. The next one does not. Both load the value at one place, whichever way has led to
-    // its cell. So the compiler sees where a caller only looks at an object, and counts no reference there.
+    // This one calls the instantiator. The next one does not. Both load the value at one place, whichever path has led
+    // to its cell. So the compiler sees where a caller only accesses an object, and counts no reference there.
 
     @inlinable @inline(__always)
     func find() -> T? {
@@ -117,15 +117,15 @@ public struct ThreadLocalValue<T>: Sendable {
     func keep(_ newValue: T?) {
         guard let cell = unsafe cell() else { return origin.replaceCell(slot, newValue) }
         unsafe withUnsafeMutablePointer(to: &cell.pointee.value) { place in
-            // The old value is moved out first, because its deinit may look at this place.
+            // The old value is moved out first, because its deinit may access this place.
             let old = unsafe place.move()
             unsafe place.initialize(to: newValue)
             withExtendedLifetime(old) {}
         }
     }
 
-    /// Takes the value out of its place. So nobody finds it there while it is changed, and an array is changed without
-    /// a copy.
+    /// Takes the value out of its place. So no other code finds it there while it is changed, and an array is changed
+    /// without a copy.
     @inlinable
     func take() -> T? {
         if let value = takeOwn() { return value }
@@ -172,8 +172,8 @@ extension ThreadLocalValue where T: Sendable {
     /// The instantiator may set the value itself, and what it returns replaces that. A `value()` of the same key on the
     /// same thread inside the instantiator does not ask again, but returns what is set, which is nil at first.
     ///
-    /// Once a thread has ended so far that nothing can be kept any more, the result is nil. Only the `deinit`s of
-    /// values that others set over and over at the thread's end can see this.
+    /// If the thread is so near its end that nothing can be kept any more, the result is nil. Only `deinit`s of values
+    /// that are set again and again at the thread's end can see this.
     @inlinable
     public func value() -> T? { find() }
 

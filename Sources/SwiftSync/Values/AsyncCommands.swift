@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// The priorities of commands that are performed on a queue.
+/// Selects the priority of commands that run on a queue.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 1)
@@ -22,11 +22,11 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that go after everything that waits.
+    /// Commands that run after all waiting commands.
     @inlinable public var lowestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.back) }
-    /// Commands that go before everything that waits. The one issued last goes first.
+    /// Commands that run before all waiting commands. The one issued last runs first.
     @inlinable public var highestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.front) }
-    /// Commands that go by priority, and within one priority by arrival.
+    /// Commands ordered by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
         AsyncCommands(self, rank: CommandRank.of(priority))
     }
@@ -44,13 +44,13 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
 /// No command blocks the caller, and a command that waits occupies no thread. Commands may be called from anywhere
 /// except signal handlers. Failures are passed to the closure: `.timedOut` where the schedule has a timeout, and
 /// `.valueContainerDeinited` once the value's owner is gone. A command takes O(log n) amortized when n commands wait,
-/// and looks through a sixteenth of as many queues and executors as ever had commands here at once. Each command costs
-/// one allocation, two if it carries a new value, manual completion some more, and at most one dispatch.
+/// and examines a sixteenth of as many queues and executors as ever had commands here at once. A command costs at most
+/// one dispatch and one allocation, two if it carries a new value, and some more with manual completion.
 ///
-/// Commands that are performed on one queue always begin in order. Among those that have not begun, the order is by
-/// priority, then by arrival. If their queue does not begin the next one when its turn has come, and keeps others
-/// waiting for 1 ms, waiters of other queues and of executors go first, and so do threads. That command is next again
-/// as soon as its queue comes to it. Two `DispatchQueue` objects that wrap one dispatch queue count as one queue.
+/// Commands that run on one queue always begin in order: by priority, then by arrival. If the queue has not started the
+/// next command within 1 ms of its turn, waiters of other queues and executors, and threads, go first. The command is
+/// next again as soon as its queue comes to it. Two `DispatchQueue` objects that wrap one dispatch queue count as one
+/// queue.
 @frozen
 public struct AsyncCommands<Value>: @unchecked Sendable {
     @usableFromInline let schedule: AsyncSchedule<Value>
@@ -99,8 +99,8 @@ extension AsyncCommands where Value: Sendable {
     }
 
     /// Runs `commandClosure` with the value, and holds the value until the closure has returned and its second argument
-    /// was called. Any thread may call that. On failure `commandClosure` runs with the error, and there is nothing to
-    /// complete. A nil closure does nothing.
+    /// was called. Any thread may call the argument. On failure `commandClosure` runs with the error, and there is
+    /// nothing to complete. A nil closure does nothing.
     public func get(
         manualCompletion commandClosure: (
             @Sendable (Result<Value, QueueSafeValueError>, @escaping CommandCompletionClosure) -> Void
@@ -163,9 +163,8 @@ extension AsyncCommands where Value: Sendable {
     }
 
     /// Runs `accessClosure` on the value, and holds the section until the closure has returned and its second argument
-    /// was called. Any thread may call that. If it is called after the closure has returned, the section is left on the
-    /// thread that calls it, else on the queue. Then `commandClosure` runs on the queue, with the value as it was on
-    /// leaving.
+    /// was called. Any thread may call that. If the call comes after the closure has returned, the section ends on the
+    /// calling thread, else on the queue. Then `commandClosure` runs on the queue, with the value as it was on leaving.
     ///
     /// The `inout` access itself ends when `accessClosure` returns. From then on its thread does not hold the gate any
     /// more, so a sync command from that thread waits. A nil `accessClosure` completes at once.

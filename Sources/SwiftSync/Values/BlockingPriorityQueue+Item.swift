@@ -1,8 +1,7 @@
 import CSyncKernel
 
 extension BlockingPriorityQueue {
-    /// An element in memory of its own, behind the links of the kernel. The kernel's queue holds pointers to such
-    /// items.
+    /// An element in its own allocation, behind the kernel's links. The kernel's queue holds pointers to such items.
     @usableFromInline
     @safe
     struct Item {
@@ -22,7 +21,7 @@ extension BlockingPriorityQueue {
             unsafe Item(Memory.make(csk_pqueue_item_t(), element))
         }
 
-        /// Moves the element out and frees the memory. The element was sent in, so nobody else owns it.
+        /// Moves the element out and frees the memory. The element was sent in, so the caller is its only owner.
         @inlinable
         func take() -> sending Element {
             nonisolated(unsafe) let element = unsafe Memory.element(link).move()

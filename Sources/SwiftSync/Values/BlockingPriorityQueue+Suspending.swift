@@ -1,7 +1,8 @@
 public import CSyncKernel
 
 extension BlockingPriorityQueue {
-    /// The type of ``BlockingPriorityQueue/suspending``: pushes and pops for which a task waits while it is suspended.
+    /// The type of ``BlockingPriorityQueue/suspending``: pushes and pops that suspend the task, instead of blocking its
+    /// thread, while they wait.
     ///
     /// ```swift
     /// let jobs = BlockingPriorityQueue<Int>(capacity: 64)
@@ -10,13 +11,12 @@ extension BlockingPriorityQueue {
     /// while let job = try await jobs.suspending.pop() { print(job) }
     /// ```
     ///
-    /// Tasks stand in the two lines of the queue together with threads, in the order in which they came: in one for
-    /// elements, in the other for room. The priority of an element orders elements, not those who wait. What a task
-    /// waits for is handed to it: the first element at that moment, or a place for its own. So an element is never
-    /// lost, and never there twice, however a grant races with a timeout or a cancellation.
+    /// Tasks and threads wait in two lines, by arrival: one for elements, one for room. The priority of an element
+    /// orders elements, not waiters. A grant hands the task the first element of that moment, or a place for its own.
+    /// So an element is never lost or duplicated, however a grant races with a timeout or a cancellation.
     ///
-    /// A call that need not wait costs no suspension, and no allocation but that of the element that it pushes. A task
-    /// that has to wait costs one allocation more.
+    /// A call that need not wait never suspends, and allocates only the element that it pushes. A task that has to wait
+    /// costs one more allocation.
     @frozen
     public struct Suspending: Sendable {
         @usableFromInline
@@ -30,8 +30,7 @@ extension BlockingPriorityQueue {
         /// Adds an element. In a full queue it waits for room.
         ///
         /// It suspends the task while it waits, and blocks no thread. A timeout of zero or less tries once, and no
-        /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
-        /// `withDeadline`.
+        /// timeout is early. Without a timeout only the deadline of `withDeadline` bounds the wait.
         ///
         /// - Throws: ``BlockingPriorityQueueError/timedOut``; ``BlockingPriorityQueueError/shutDown``, also where the
         ///   queue is shut down during the wait; ``BlockingPriorityQueueError/cancelled`` where the task is cancelled
@@ -55,11 +54,10 @@ extension BlockingPriorityQueue {
             throw BlockingPriorityQueueError(status: status)
         }
 
-        /// Takes the first element in order. It waits while there is none to be had.
+        /// Takes the first element in order. It waits while none is available.
         ///
         /// It suspends the task while it waits, and blocks no thread. A timeout of zero or less tries once, and no
-        /// timeout is early. Without a timeout it waits for as long as it takes, or until the deadline of
-        /// `withDeadline`.
+        /// timeout is early. Without a timeout only the deadline of `withDeadline` bounds the wait.
         ///
         /// - Returns: the element, or nil once the queue is shut down and empty, also where that happens during the
         ///   wait.
@@ -83,11 +81,10 @@ extension BlockingPriorityQueue {
         }
     }
 
-    /// Pushes and pops for which a task waits while it is suspended, instead of blocking its thread.
+    /// Pushes and pops that suspend the task, instead of blocking its thread, while they wait.
     ///
-    /// They are called `suspending`, as everywhere in this library where an object has forms that block. An `async`
-    /// overload of ``pop(timeout:)`` would be the one that the compiler chooses in every async function, and demand an
-    /// `await` there.
+    /// The name is `suspending`, as for every object of this library that also has blocking forms. An `async` overload
+    /// of ``pop(timeout:)`` would be chosen by the compiler in every async function, and would demand an `await` there.
     @inlinable
     public var suspending: Suspending { Suspending(self) }
 }

@@ -1,7 +1,7 @@
 import CSyncKernel
 
-/// A queue between threads and tasks, ordered by priority, whose consumers wait while it is empty. Elements of one
-/// priority come out in the order in which they went in. With a `bypassLimit` no element is overtaken more often.
+/// A priority queue between threads and tasks, whose consumers wait while it is empty. Elements of one priority come
+/// out in the order in which they went in. A `bypassLimit` bounds how often an element is overtaken.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Job>(capacity: 64)
@@ -12,10 +12,10 @@ import CSyncKernel
 /// while let job = jobs.pop() { job.run() }
 /// ```
 ///
-/// Threads and tasks that wait for elements are served in the order in which they came. So are those that wait for
-/// room. All members may be called from any thread, but not from a signal handler. The members that wait block their
-/// thread, so keep them out of async code: there, `try await jobs.suspending.pop()` suspends the task
-/// (``suspending``). Elements that are still inside when the queue is deinitialized are released with it.
+/// Threads and tasks that wait for elements are served by arrival. So are those that wait for room. All members may be
+/// called from any thread, but not from a signal handler. The members that wait block their thread, so keep them out of
+/// async code: there, `try await jobs.suspending.pop()` suspends the task (``suspending``). Elements that are still
+/// inside when the queue is deinitialized are released with it.
 @safe
 public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     /// The number of elements that fit, or nil if there is no bound.
@@ -42,7 +42,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     }
 
     private init(_ capacity: Int?, _ bypassLimit: UInt32?, _ place: csk_place_t) {
-        // An optimized program prints this message too, unlike the message of a precondition.
+        // An optimized program prints this message too, unlike that of a precondition.
         guard capacity ?? 1 > 0 else {
             fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
         }
@@ -55,8 +55,8 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         unsafe csk_pqueue_set_place(placed, place)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { unsafe placed.pointee.place.name(of: queue) }
 
     deinit {
@@ -160,7 +160,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         return unsafe withQueue { unsafe csk_pqueue_trypop($0, &link) } == 0 ? Item(link!).take() : nil
     }
 
-    /// Takes out everything that is inside, in order, and admits those who wait for room. It never waits.
+    /// Takes out everything that is inside, in order, and admits the waiters for room. It never waits.
     /// - Complexity: O(n log n).
     @inlinable
     public func takeAll() -> sending [Element] {
@@ -171,7 +171,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     // MARK: Shutting down and looking
 
-    /// Refuses elements from now on, and wakes everybody who waits. Elements that are inside can still be taken out.
+    /// Refuses elements from now on, and wakes all waiters. Elements that are inside can still be taken out.
     ///
     /// Threads and tasks that wait for room give up, and their elements are refused. Those that wait for elements get
     /// nil.

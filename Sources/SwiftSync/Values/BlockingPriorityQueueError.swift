@@ -1,4 +1,4 @@
-/// Why an operation of a ``BlockingPriorityQueue`` that is timed, or for which a task waited, did not happen.
+/// Why a timed or suspending operation of a ``BlockingPriorityQueue`` did not happen.
 ///
 /// ```swift
 /// let jobs = BlockingPriorityQueue<Int>()
@@ -15,10 +15,10 @@ public enum BlockingPriorityQueueError: SyncError, Hashable, CaseIterable {
     case shutDown
     /// The task was cancelled first. Forms that block a thread never throw it.
     case cancelled
-    /// The system gave a task that waits no timer. Forms that block a thread never throw it.
+    /// The system gave no timer to a waiting task. Forms that block a thread never throw it.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

@@ -17,7 +17,7 @@ public final class CommandQueue: @unchecked Sendable {
     public typealias Closure = @Sendable () -> Void
 
     /// The gate is held while a command runs. A performer enters at the lowest rank, and `performNow` above all others,
-    /// so the gate decides who is next.
+    /// so the gate decides which of them is next.
     @safe private let turn: UnsafeMutablePointer<csk_gate_t>
     /// The gate with its place.
     @safe private let placed: UnsafeMutablePointer<csk_placed_gate_t>
@@ -33,7 +33,7 @@ public final class CommandQueue: @unchecked Sendable {
         unsafe self.init(at: .named(name, fileID, line))
     }
 
-    /// Makes an empty queue that knows no place, for a reference to the initializer.
+    /// Makes an empty queue without a recorded place, for references to the initializer.
     @_disfavoredOverload
     public convenience init() {
         unsafe self.init(at: .unknown)
@@ -51,11 +51,11 @@ public final class CommandQueue: @unchecked Sendable {
         unsafe placed.deallocate()
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { unsafe placed.pointee.place.name(of: turn) }
 
-    /// Adds a command to the queue. It runs when some thread performs the queue's commands.
+    /// Adds a command to the queue. It runs when a thread performs the queue's commands.
     ///
     /// It never waits for a command. A command of higher priority overtakes waiting commands, but not the command that
     /// is running now.
@@ -64,11 +64,11 @@ public final class CommandQueue: @unchecked Sendable {
         pending.insert(closure, at: priority)
     }
 
-    /// Runs everything that is queued, in order, on the calling thread, including what is appended meanwhile.
+    /// Runs all queued commands, in order, on the calling thread, including those appended meanwhile.
     ///
     /// When another thread is performing, or when the call comes from inside a command, it returns at once, and the
-    /// active performer runs what is queued. It does not recurse: commands that append and perform need no extra stack.
-    /// It waits while `performNow` is running a closure on another thread.
+    /// active performer runs the queued commands. It does not recurse: commands that append and perform need no extra
+    /// stack. It waits while `performNow` is running a closure on another thread.
     public func perform() {
         guard unsafe pending.beginPerforming(insideCommand: csk_gate_is_mine(turn)) else { return }
         withExtendedLifetime(self) {
@@ -76,11 +76,11 @@ public final class CommandQueue: @unchecked Sendable {
         }
     }
 
-    /// Runs `closure` now and alone, on the calling thread, before everything that waits in the queue.
+    /// Runs `closure` now and alone, on the calling thread, before all commands that wait in the queue.
     ///
-    /// It blocks while a command runs on another thread, and while earlier callers of `performNow` have their turn.
-    /// Inside a command of this queue, `closure` runs inline. Don't call it from a thread that a running command waits
-    /// for, nor from async code.
+    /// It blocks while a command runs on another thread, and while earlier callers of `performNow` have their turn. A
+    /// call from inside a command of this queue runs `closure` inline. Don't call it from a thread that a running
+    /// command waits for, nor from async code.
     /// - Returns: what `closure` returns.
     /// - Throws: what `closure` throws. The queue continues.
     @discardableResult

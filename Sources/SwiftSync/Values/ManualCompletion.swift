@@ -17,10 +17,10 @@ import Synchronization
 public typealias CommandCompletionClosure = @Sendable () -> Void
 
 /// The object behind the `done` of a command. Only the first call counts. When the last copy of `done` is released
-/// without a call, the object completes by itself, so that nobody waits for ever. Either mistake is reported.
+/// without a call, the object completes by itself, so that no waiter waits for ever. Either mistake is reported.
 ///
-/// The call that completes takes the action, and nobody else touches it afterwards. So a `done` that is kept after its
-/// call keeps nothing of the value alive.
+/// The completing call takes the action, and no other code touches it afterwards. So a `done` that outlives its call
+/// keeps nothing of the value alive.
 final class ManualCompletion: @unchecked Sendable {
     private let isComplete = Atomic(false)
     private var action: (@Sendable () -> Void)?

@@ -37,20 +37,20 @@ final class PriorityQueueWait: KernelWait, @unchecked Sendable {
 
 /// The calls of tasks, with a limit that is read only if the task has to wait. They return 0 or an errno value.
 extension TimeLimit {
-    /// Room was asked for, and there was none. After a status other than 0 the item is the caller's again.
+    /// Waits for room after a try has found none. After a nonzero status the caller owns the item again.
     @usableFromInline
     func awaitRoom(
         for item: UnsafeMutablePointer<csk_pqueue_item_t>, _ priority: Int32,
         in queue: UnsafeMutablePointer<csk_pqueue_t>, of owner: AnyObject
     ) async -> Int32 {
         let deadline = deadline()
-        // A wait that only tries has tried. It must not stand in the line: it would bar others until the timers' thread
-        // came.
+        // A wait that only tries has tried. It must not be queued: it would block later waiters until the timers'
+        // thread removes it.
         if deadline == Deadline.passed { return ETIMEDOUT }
         return await unsafe PriorityQueueWait(queue, of: owner).push(item, priority, deadline)
     }
 
-    /// An item was asked for, and there was none.
+    /// Waits for an item after a try has found none.
     @usableFromInline
     func awaitItem(
         _ item: inout UnsafeMutablePointer<csk_pqueue_item_t>?, in queue: UnsafeMutablePointer<csk_pqueue_t>,

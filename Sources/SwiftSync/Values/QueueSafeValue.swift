@@ -10,9 +10,9 @@ public import Dispatch
 /// let soon = hits.wait(timeout: .milliseconds(5)).highestPriority.get()      // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// Commands of all schedules wait in one order. `highestPriority` goes before everything that waits, and the one issued
-/// last goes first. Then come those of `.priority(_:)`, from high to low, and within one priority by arrival.
-/// `lowestPriority` comes last, by arrival.
+/// Commands of all schedules wait in one order. Commands of `highestPriority` come first, the one issued last before
+/// the others. Then come those of `.priority(_:)`, from high to low, and within one priority by arrival. Those of
+/// `lowestPriority` come last, by arrival.
 ///
 /// A command issued by the thread that is inside a command on the same value gives `.failure(.wouldDeadlock)`. Commands
 /// keep the value's box alive, not its owner. Once the owner is gone, commands already accepted succeed, and later ones
@@ -37,7 +37,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
     }
 
-    /// Protects `value` and knows no place, for a reference to the initializer:
+    /// Protects `value` without recording a place, for references to the initializer:
     /// `values.map(QueueSafeValue.init(value:))`.
     @_disfavoredOverload
     @inlinable
@@ -45,12 +45,12 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         super.init(box: unsafe .make(value, .fast, nil, .unknown))
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
-    /// Sets the time that a queue or executor has to begin what it was granted, which is 1 ms otherwise. It is meant
-    /// for tests of order on a busy machine.
+    /// Sets the grace within which a queue or executor must begin what it was granted; otherwise it is 1 ms. It is
+    /// meant for tests of order on a busy machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32? = nil) {
         super.init(box: unsafe .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown))
     }
@@ -115,11 +115,11 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
 
-    /// Commands that go after everything that waits.
+    /// Commands that run after all waiting commands.
     @inlinable public var lowestPriority: SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.back, limit: .never)
     }
-    /// Commands that go before everything that waits. The one issued last goes first.
+    /// Commands that run before all waiting commands. The one issued last runs first.
     @inlinable public var highestPriority: SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.front, limit: .never)
     }
@@ -136,22 +136,22 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         box = unsafe .make(value, .fast, nil, .named(name, fileID, line))
     }
 
-    /// Protects `value` and knows no place, for a reference to the initializer.
+    /// Protects `value` without recording a place, for references to the initializer.
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
         box = unsafe .make(value, .fast, nil, .unknown)
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
     deinit {
         box.close()
     }
 
-    /// Commands that go by priority, and within one priority by arrival.
+    /// Commands ordered by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.of(priority), limit: .never)
     }
@@ -195,7 +195,7 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
         self.queue = queue
     }
 
-    /// Protects `value` and knows no place, for a reference to the initializer.
+    /// Protects `value` without recording a place, for references to the initializer.
     @_disfavoredOverload
     @inlinable
     public init(value: Value, queue: DispatchQueue) where Value: Sendable {
@@ -203,15 +203,15 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
         self.queue = queue
     }
 
-    /// What messages and reports call it: the name that it was made with, or else the file and line where it was made,
-    /// as in `Module/File.swift:12`. It is the address in memory if it knows neither. It never blocks.
+    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { value.name }
 
-    /// Commands that go after everything that waits.
+    /// Commands that run after all waiting commands.
     @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }
-    /// Commands that go before everything that waits. The one issued last goes first.
+    /// Commands that run before all waiting commands. The one issued last runs first.
     @inlinable public var highestPriority: AsyncCommands<Value> { value.async(performIn: queue).highestPriority }
-    /// Commands that go by priority, and within one priority by arrival.
+    /// Commands ordered by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
         value.async(performIn: queue).priority(priority)
     }

@@ -9,8 +9,8 @@
 /// }
 /// ```
 public enum QueueSafeValueError: Error {
-    /// The ``QueueSafeValue`` that owned the value is gone. The command was given after that, by a schedule or priority
-    /// that was taken from the value before. Commands that were given earlier still succeed.
+    /// The ``QueueSafeValue`` that owned the value is gone. The command was issued after that, through a schedule or
+    /// priority obtained before. Commands that were issued earlier still succeed.
     case valueContainerDeinited
     /// An error that has no case of its own.
     case unexpected(error: any Error)
@@ -25,8 +25,8 @@ public enum QueueSafeValueError: Error {
 }
 
 extension QueueSafeValueError: SyncError {
-    /// What the error has in common with the errors of other objects. The end of the value's owner shuts the value
-    /// down. The reason of an unexpected error is the reason of the error inside.
+    /// The reason, in terms shared by the errors of all objects. The end of the value's owner shuts the value down. The
+    /// reason of an unexpected error is the reason of the error inside.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

@@ -27,11 +27,11 @@ public struct SuspendingCommands<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that go after everything that waits.
+    /// Commands that run after all waiting commands.
     @inlinable public var lowestPriority: Self { Self(box: box, rank: CommandRank.back, limit: limit) }
-    /// Commands that go before everything that waits. The one issued last goes first.
+    /// Commands that run before all waiting commands. The one issued last runs first.
     @inlinable public var highestPriority: Self { Self(box: box, rank: CommandRank.front, limit: limit) }
-    /// Commands that go by priority, and within one priority by arrival.
+    /// Commands ordered by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> Self {
         Self(box: box, rank: CommandRank.of(priority), limit: limit)
     }
@@ -43,7 +43,7 @@ extension SuspendingCommands where Value: Sendable {
         if Task.isCancelledByOthers { return .cancelled }
         if box.enterFast() {
             if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return nil }
-            // A command of this executor may have lost its grant, and it comes first.
+            // A command of this executor may have lost its grant, and that command goes first.
             leave()
         }
         let deadline = limit.deadline()
@@ -52,8 +52,8 @@ extension SuspendingCommands where Value: Sendable {
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
-    /// Between the entry and this call nothing may change the thread. If something did, the gate would stay held for
-    /// good, so it is better to stop.
+    /// The thread must not change between the entry and this call. If it did, the gate would stay held for good, so the
+    /// program stops.
     private func leave() {
         let status = unsafe box.withGate { unsafe csk_gate_unlock($0) }
         guard status == 0 else {
@@ -136,7 +136,7 @@ extension SuspendingCommands where Value: Sendable {
         return .success(mapped)
     }
 
-    /// The task may continue on another thread, so meanwhile no particular thread holds the gate.
+    /// The task may continue on another thread, so no particular thread holds the gate meanwhile.
     private func untilCompletion(
         _ body: (@escaping CommandCompletionClosure) -> Void
     ) async {

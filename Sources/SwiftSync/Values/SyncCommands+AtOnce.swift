@@ -1,5 +1,5 @@
 extension SyncSchedule {
-    /// A ``SyncSchedule`` that nobody keeps: see ``ValueOwner``.
+    /// A ``SyncSchedule`` for a call that follows at once: see ``ValueOwner``.
     @frozen
     public struct AtOnce: @unchecked Sendable {
         @usableFromInline let owner: ValueOwner<Value>
@@ -9,15 +9,15 @@ extension SyncSchedule {
             self.owner = owner
         }
 
-        /// Commands that go after everything that waits.
+        /// Commands that run after all waiting commands.
         @inlinable public var lowestPriority: SyncCommands<Value>.AtOnce {
             SyncCommands.AtOnce(owner: owner, rank: CommandRank.back)
         }
-        /// Commands that go before everything that waits. The one issued last goes first.
+        /// Commands that run before all waiting commands. The one issued last runs first.
         @inlinable public var highestPriority: SyncCommands<Value>.AtOnce {
             SyncCommands.AtOnce(owner: owner, rank: CommandRank.front)
         }
-        /// Commands that go by priority, and within one priority by arrival.
+        /// Commands ordered by priority, and within one priority by arrival.
         @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value>.AtOnce {
             SyncCommands.AtOnce(owner: owner, rank: CommandRank.of(priority))
         }
@@ -25,7 +25,7 @@ extension SyncSchedule {
 }
 
 extension SyncCommands {
-    /// The commands that are used most, where nobody keeps them: see ``ValueOwner``.
+    /// The most used commands, for a call that follows at once: see ``ValueOwner``.
     ///
     /// See ``SyncCommands`` for what they do and where they may be called.
     @frozen
@@ -94,10 +94,10 @@ extension SyncCommands.AtOnce where Value: Sendable {
 
 // In `queue.async { section.execute { value.wait.lowestPriority.set { $0 += 1 } } }` both closures consist of one
 // expression, and either of them may be the one that drops the result. The compiler finds no reason to prefer one, and
-// refuses the call, whatever it calls. A form that returns nothing is the reason. It has one more argument with a
-// default than the form that returns the result, so that it is not taken anywhere else.
+// rejects the call. A form that returns nothing gives it a reason. That form has one more defaulted argument than the
+// form that returns the result, so it is chosen nowhere else.
 extension SyncCommands.AtOnce where Value: Sendable {
-    /// Waits for the value, and makes nothing of it.
+    /// Waits for the value, and discards it.
     @available(*, deprecated, message: "the value is not used")
     @inlinable
     public func get(_: Call = Call(), _: Call = Call()) {

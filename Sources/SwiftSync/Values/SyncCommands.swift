@@ -1,7 +1,7 @@
 import CSyncKernel
 import Dispatch
 
-/// The priorities of commands that block the caller.
+/// Selects the priority of commands that block the caller.
 ///
 /// ```swift
 /// let value = QueueSafeValue(value: 1)
@@ -11,8 +11,8 @@ import Dispatch
 ///
 /// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
 ///
-/// Nothing but the box and the limit of time is stored. The optimizer knows the rest at the place of the call, and a
-/// command without contention reads none of it.
+/// Only the box and the time limit are stored. The optimizer knows the rest at the call site, and an uncontended
+/// command reads none of it.
 @frozen
 public struct SyncSchedule<Value>: @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
@@ -24,16 +24,16 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that go after everything that waits.
+    /// Commands that run after all waiting commands.
     @inlinable public var lowestPriority: SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.back, limit: limit)
     }
-    /// Commands that go before everything that waits. The one issued last goes first.
+    /// Commands that run before all waiting commands. The one issued last runs first.
     @inlinable public var highestPriority: SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.front, limit: limit)
     }
 
-    /// Commands that go by priority, and within one priority by arrival.
+    /// Commands ordered by priority, and within one priority by arrival.
     @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
         SyncCommands(box: box, rank: CommandRank.of(priority), limit: limit)
     }
@@ -47,9 +47,9 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
 /// let count = value.wait.lowestPriority.map { $0.count }          // .success(2)
 /// ```
 ///
-/// A command may block for as long as others are inside or stand before it, so use ``QueueSafeValue/suspending`` in
-/// async code. Don't call commands from signal handlers. An uncontended command costs one locked instruction. Waiting
-/// is O(log n) amortized when n commands wait.
+/// A command may block while other commands are inside or ahead of it, so use ``QueueSafeValue/suspending`` in async
+/// code. Don't call commands from signal handlers. An uncontended command costs one locked instruction. Waiting is
+/// O(log n) amortized when n commands wait.
 ///
 /// A command fails with `.timedOut` where the schedule has a timeout or `withDeadline` bounds it, and with
 /// `.valueContainerDeinited` once the value's owner is gone. A command from inside a command on the same value, by the
@@ -181,7 +181,8 @@ extension SyncCommands where Value: Sendable {
         if let commandClosure { map(completion: commandClosure) } else { .failure(.commandClosureDeallocated) }
     }
 
-    /// The rest of the entry, when its inline part fails. It returns nil if the section was entered after all.
+    /// The slow path of the entry, after its inline part has failed. It returns nil if the section was entered after
+    /// all.
     @usableFromInline
     func enterSlowly() -> QueueSafeValueError? {
         let status = box.enterSlowly(rank: rank, within: limit)

@@ -11,9 +11,9 @@ struct KernelError: Error, CustomStringConvertible {
 /// last command that was accepted. A closed gate stays held for good, so no command can reach the place where the value
 /// was.
 ///
-/// The owner keeps the box alive, and after it the waiter that closes the box, until all accepted commands have begun.
-/// Whoever enters or leaves the gate keeps it for that long: the caller of a command, and the block of a lane. So does
-/// a command that can time out, or that ends elsewhere.
+/// The owner keeps the box alive, and after it the closing waiter, until all accepted commands have begun. The caller
+/// of a command and the block of a lane keep the box while they enter or leave the gate. So does a command that can
+/// time out, or that ends elsewhere.
 @usableFromInline
 @safe
 final class ValueBox<Value>: GateBox<ValueHeader, Value> {

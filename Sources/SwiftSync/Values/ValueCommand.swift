@@ -1,15 +1,14 @@
 import CSyncKernel
 import Dispatch
 
-/// A command whose body captures nothing: the value and the user's closures stand here, in one allocation with the
-/// rest.
+/// A command whose body captures nothing: it holds the value and the user's closures in its own allocation.
 ///
-/// Nothing but the body calls the closures. It is made where the type of the value is known, and so it needs no look-up
-/// of the type, which an overridden method of a generic class would need.
+/// Only the body calls the closures. The body is made where the type of the value is known, so it needs no type
+/// look-up, unlike an overridden method of a generic class.
 @usableFromInline
 @safe
 final class ValueCommand<Value>: AsyncCommand, @unchecked Sendable {
-    /// The value, which is there while the body runs with the status 0.
+    /// The value, which is valid while the body runs with the status 0.
     @usableFromInline @safe let value: UnsafeMutablePointer<Value>
     @usableFromInline let accessClosure: (@Sendable (inout Value) -> Void)?
     @usableFromInline let completion: (@Sendable (Result<Value, QueueSafeValueError>) -> Void)?
@@ -31,7 +30,8 @@ final class ValueCommand<Value>: AsyncCommand, @unchecked Sendable {
 
 extension AsyncCommand {
     /// Runs `access` with a closure `done`. The section ends once `access` has returned and `done` has been called.
-    /// Whichever comes second runs `end`, which leaves the gate. `end` is told whether it runs on the queue.
+    /// Whichever comes second runs `end`, which leaves the gate. The argument of `end` says whether it runs on the
+    /// queue.
     final func leaveOnCompletion(
         _ access: (@escaping CommandCompletionClosure) -> Void,
         end: @escaping @Sendable (AsyncCommand, _ onQueue: Bool) -> Void

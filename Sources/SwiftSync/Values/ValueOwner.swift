@@ -1,19 +1,19 @@
-/// What owns a protected value. ``QueueSafeValue`` is the only one.
+/// The owner of a protected value. ``QueueSafeValue`` is the only subclass.
 ///
-/// `value.wait` is there twice, since it is used in two ways, and the compiler chooses by what follows.
+/// `value.wait` has two forms, and the compiler chooses by what follows.
 ///
-/// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it takes this class's, whose
-///   schedule refers to the owner. The owner is a reference that the caller holds already, so the call retains and
-///   releases nothing, which would cost as much as the lock.
-/// - Where the schedule, its commands or one of their functions are kept, it takes the one of ``ValueOwning``, which is
-///   a ``SyncSchedule``. It holds the value's box, and lets the owner go.
+/// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it chooses the form of this class,
+///   whose schedule refers to the owner. The caller already holds that reference, so the call retains and releases
+///   nothing; counting would cost as much as the lock.
+/// - Where the schedule, its commands or one of their functions are kept, it chooses the form of ``ValueOwning``, which
+///   is a ``SyncSchedule``. That form keeps the value's box, not the owner.
 ///
-/// A protocol that asks for `wait` names its type, `SyncSchedule<Value>`; left to be inferred, it would be the first.
+/// A protocol that requires `wait` names its type, `SyncSchedule<Value>`; an inferred type would be the first form's.
 ///
-/// Neither keeps the owner alive. Of a temporary, as in `makeValue().wait.lowestPriority.get()`, the value may be gone
-/// before the command begins, which then says ``QueueSafeValueError/valueContainerDeinited``: keep the owner in a
-/// variable. The release of a temporary may come before the end of its scope, which is what `@_eagerMove` says.
-/// Variables of users are of the type ``QueueSafeValue``, and live as long as any other.
+/// Neither form keeps the owner alive. The value of a temporary, as in `makeValue().wait.lowestPriority.get()`, may be
+/// gone before the command begins, which then fails with ``QueueSafeValueError/valueContainerDeinited``: keep the owner
+/// in a variable. `@_eagerMove` allows a temporary to be released before the end of its scope. Users' variables have
+/// the type ``QueueSafeValue``, and live as long as any other.
 @_eagerMove
 public class ValueOwner<Value>: @unchecked Sendable {
     @usableFromInline

@@ -4,16 +4,16 @@ import Synchronization
 /// A part of a task that is cancelled when a deadline passes. It is a child task, since only a whole task can be
 /// cancelled, and the rest of the caller's must not be.
 ///
-/// Who cancels, and who ends the task, meet in one word:
+/// The canceller and the end of the task synchronize in one word:
 ///
-/// | state | set by | what it means |
+/// | state | set by | meaning |
 /// |---|---|---|
 /// | RUNS | the initializer | the task may be cancelled |
 /// | CANCELS | a worker, from RUNS, after the deadline | the worker uses the task, which must not end |
-/// | ENDED | the task, from RUNS, after its body | the task ends, and nobody may use it |
+/// | ENDED | the task, from RUNS, after its body | the task ends, and no other code may use it |
 ///
 /// A task that finds CANCELS waits until the worker is done. Both steps acquire and release, so what the task wrote
-/// before RUNS is seen by the worker. Cancelling calls code of users, so a worker does it: the timers' thread must not
+/// before RUNS is seen by the worker. Cancelling calls users' code, so a worker does it: the timers' thread must not
 /// block.
 @safe
 final class DeadlineScope: @unchecked Sendable {
@@ -21,19 +21,19 @@ final class DeadlineScope: @unchecked Sendable {
 
     @safe private struct Memory {
         @safe var timer = unsafe csk_timer_t()
-        /// By which the worker is called.
+        /// The pool item by which a worker is called.
         @safe var item = unsafe csk_pool_item_t()
-        /// Held for whoever is called.
+        /// The reference that the called function holds.
         @safe var scope: Unmanaged<DeadlineScope>?
     }
 
     private let state = Atomic(State.runs)
     @safe private let memory: UnsafeMutablePointer<Memory>
-    /// Written before the timer starts. Whoever decides the word clears it.
+    /// Written before the timer starts. The party that decides the word clears it.
     @safe private var task: UnsafeCurrentTask?
     private let cancelled = TaskWait()
 
-    /// For tests, which ask after the end of the task.
+    /// For tests, which check it after the end of the task.
     var holdsTask: Bool { unsafe task != nil }
 
     private init() {
@@ -60,7 +60,8 @@ final class DeadlineScope: @unchecked Sendable {
         await end(isTimed)
     }
 
-    /// Where the system has no thread for timers nothing cancels the task; its waits end in time, or say so.
+    /// If the system has no thread for timers, the task is not cancelled; its waits still end in time, or report the
+    /// failure.
     private func start(_ deadline: Int64) -> Bool {
         if deadline <= csk_now() {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
@@ -110,8 +111,8 @@ final class DeadlineScope: @unchecked Sendable {
         cancelled.resolve(0)
     }
 
-    // The task's memory may be its parent's, who uses it again once the task has ended. So the reference to it is gone
-    // before that, and not with this object. These are calls, so that no copy of it lasts longer.
+    // The task's memory may be its parent's, which reuses it once the task has ended. So the reference to it ends
+    // before that, not with this object. These are calls, so that no copy of the reference lasts longer.
 
     @inline(never)
     private func cancelAndForgetTask() {
@@ -129,14 +130,14 @@ extension RequestDeadline {
         _ deadline: Int64, isolation: isolated (any Actor)?, _ body: () async throws(Failure) -> R
     ) async throws(Failure) -> R {
         // An enclosing part that is cancelled first takes this one along. A task that was merely started inside of one
-        // has its deadline, and nobody who cancels it.
+        // has its deadline, but is not cancelled by it.
         let deadline = min(deadline, nearest)
         if OrderedActivation.isCancelled(at: deadline) { return try await body() }
         var result: Result<R, Failure>?
         await $nearest.withValue(
             deadline,
             operation: {
-                // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+                // A closure that captures the isolation has it. Otherwise it would leave the caller's actor.
                 _ = isolation
                 await DeadlineScope.run(until: deadline, isolation: isolation) {
                     _ = isolation

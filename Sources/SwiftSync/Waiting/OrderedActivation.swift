@@ -1,8 +1,8 @@
 import Synchronization
 
 /// A task-local value that marks a stretch of an ordered queue's work, or the part of a task that another task runs for
-/// it. The task of the work and its child tasks see it. It tells a task that is about to wait for a queue, or for what
-/// a task holds, whether that queue or task waits for it.
+/// it. The task of the work and its child tasks see it. A task that is about to wait for a queue, or for an object that
+/// a task holds, learns from it whether that queue or task waits for it.
 ///
 /// Child tasks see the value at the address where their parent has bound it. A `Task { }` gets a copy of it, elsewhere
 /// in memory. The work need not wait for such a task, so only the bound value counts: `home` is the address of the
@@ -30,9 +30,9 @@ final class OrderedActivation: @unchecked Sendable {
         isShielded = false
     }
 
-    /// Marks what the calling task has another one run, for which it waits.
+    /// Marks a part of the calling task that another task runs, and for which it waits.
     ///
-    /// - Parameter deadline: when that is cancelled. Nil: it is shielded from all cancellation.
+    /// - Parameter deadline: when the part is cancelled. Nil: it is shielded from all cancellation.
     init(cancelledAt deadline: Int64?) {
         waiting = RuntimeFacts.addressOfTask()
         cancelledAt = deadline ?? Deadline.never
@@ -49,7 +49,7 @@ final class OrderedActivation: @unchecked Sendable {
     }
 
     /// Runs `body` as work of this activation's queue. It may be called repeatedly, but for one piece of work at a
-    /// time. A task that is not a child task says in what activation its starter waits.
+    /// time. A task that is not a child task passes the activation in which its starter waits.
     @inline(__always)
     func run(
         inside enclosing: OrderedActivation? = enclosing, isolation: isolated (any Actor)?,
@@ -57,7 +57,7 @@ final class OrderedActivation: @unchecked Sendable {
     ) async rethrows {
         outer = unsafe enclosing.map(Unmanaged.passUnretained)
         try await Self.$current.withValue(self) {
-            // What captures the isolation has it. The closure would leave the caller's actor otherwise.
+            // A closure that captures the isolation has it. Otherwise it would leave the caller's actor.
             _ = isolation
             unsafe home.store(UInt(bitPattern: Self.address), ordering: .relaxed)
             defer { home.store(0, ordering: .relaxed) }
@@ -69,7 +69,7 @@ final class OrderedActivation: @unchecked Sendable {
     /// ended.
     static func isInside(_ queue: AnyObject) -> Bool { isAwaited(by: UInt(bitPattern: ObjectIdentifier(queue))) }
 
-    /// Returns true if the queue or task at that address waits for the calling task, at first or second hand.
+    /// Returns true if the queue or task at that address waits for the calling task, directly or indirectly.
     static func isAwaited(by address: UInt) -> Bool {
         var next = enclosing
         while let activation = next {

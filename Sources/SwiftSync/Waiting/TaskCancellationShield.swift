@@ -19,12 +19,11 @@
 ///
 /// Inside, `Task.isCancelled` is false, handlers of cancellation are not called, and waits of any library begin. The
 /// deadline of `withDeadline` bounds waits inside too: clean up outside of it, or after the deadline each wait tries
-/// once. `operation` runs where the caller does, on its actor if there is one, in a task of its own for which the
-/// caller waits. So it costs what a `Task` does. It has the caller's task-local values and priority, and not its
-/// preferred task executor.
+/// once. `operation` runs where the caller does, on its actor if there is one, in a separate task for which the caller
+/// waits. So it costs as much as a `Task`. It has the caller's task-local values and priority, and not its preferred
+/// task executor.
 ///
-/// It has the name and the shape of the standard library's own (SE-0504). Where that exists, it is the one that is
-/// called.
+/// It has the name and signature of the standard library's function (SE-0504), which is called where it exists.
 @_disfavoredOverload
 public func withTaskCancellationShield<Value: ~Copyable, Failure: Error>(
     operation: () async throws(Failure) -> Value
@@ -37,7 +36,7 @@ public func withTaskCancellationShield<Value: ~Copyable, Failure: Error>(
 }
 
 private enum Shield {
-    /// Runs `body` in a task that nobody cancels, where its caller runs.
+    /// Runs `body` in a task that is never cancelled, where its caller runs.
     static func run(isolation: isolated (any Actor)?, _ body: () async -> Void) async {
         let parent = OrderedActivation(cancelledAt: nil), enclosing = OrderedActivation.enclosing
         await withoutActuallyEscaping(body) { body in

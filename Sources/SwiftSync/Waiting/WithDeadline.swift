@@ -1,7 +1,6 @@
 import CSyncKernel
 
-/// Runs `body`, which is to end before `expiration`: none of its waits lasts longer if it can report that, and it is
-/// cancelled then.
+/// Runs `body` with a deadline: at `expiration` it is cancelled, and its waits end, if they can report that.
 ///
 /// It is one deadline for a whole request, through all functions that it calls:
 ///
@@ -19,9 +18,9 @@ import CSyncKernel
 /// }
 /// ```
 ///
-/// - Waits of this library that can report it end with what they give for a timeout: those that throw, those that
-///   return a `Result`, an optional or a `Bool` for that, with or without a timeout of their own. The nearer deadline
-///   counts. Once it has passed, each of these waits tries once.
+/// - Waits of this library that can report a timeout end with one: those that throw, or return a `Result`, an optional
+///   or a `Bool` for that, with or without a timeout of their own. The earlier deadline counts. Once it has passed,
+///   each of these waits tries once.
 /// - Calls that can't report it ignore it: `withLock`, `withReadLock`, `read`, `execute`, `sync`, `run` and
 ///   `enqueueAndWait` in the forms without a timeout that don't throw an error of their own, `push` and `pop`.
 /// - Other waits, as `Task.sleep`, end because `body` is cancelled at `expiration`. The call returns or throws what
@@ -31,17 +30,17 @@ import CSyncKernel
 ///
 /// `body` runs where the caller does, on its actor if there is one, in a child task: that costs two allocations and
 /// about two microseconds. The deadline is a task-local value: child tasks and `Task { }` have it too, `Task.detached`
-/// has not. One within another never makes the time longer, and costs nothing where it is later. No wait ends early. It
-/// is looked up when a wait begins, so calls that need not wait cost what they cost elsewhere.
+/// has not. An inner deadline never extends an outer one, and costs nothing where it is later. No wait ends early. The
+/// deadline is looked up when a wait begins, so calls that need not wait cost no more.
 ///
-/// It has the name and the shape of the standard library's own (SE-0526). Where that exists, it is the one that is
-/// called, and its deadline ends the waits of this library with `.cancelled`.
+/// It has the name and signature of the standard library's function (SE-0526), which is called where it exists, and
+/// whose deadline ends the waits of this library with `.cancelled`.
 ///
 /// - Parameters:
 ///   - expiration: the instant. Its clock goes on while the system is suspended, and the clock of the waits does not.
 ///   - tolerance: how much later the cancellation may come. The library's timers don't make use of it.
 ///   - clock: the clock of the instant.
-///   - body: what is bounded.
+///   - body: the code to bound.
 @_disfavoredOverload
 public func withDeadline<Return: ~Copyable, Failure: Error>(
     _ expiration: ContinuousClock.Instant, tolerance: Duration? = nil, clock: ContinuousClock = ContinuousClock(),
@@ -67,9 +66,9 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
     try await RequestDeadline.within(Deadline.after(timeout), isolation: #isolation, body)
 }
 
-/// Runs `body` on this thread, none of whose waits lasts beyond `expiration` if it can report that.
+/// Runs `body` on this thread with a deadline: its waits end at `expiration`, if they can report that.
 ///
-/// It bounds waits as `withDeadline` does, and ends nothing else. It never blocks by itself, and costs no allocation.
+/// It bounds waits as `withDeadline` does, and cancels nothing. It never blocks by itself, and costs no allocation.
 public func blockingWithDeadline<Return>(
     _ expiration: ContinuousClock.Instant, body: () throws -> Return
 ) rethrows -> Return {

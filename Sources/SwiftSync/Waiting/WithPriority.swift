@@ -1,4 +1,4 @@
-/// Runs `body`, whose waits are as urgent as `priority` says where they name no priority themselves.
+/// Runs `body` with a default priority for its waits: those that name no priority wait at `priority`.
 ///
 /// It is one priority for a whole request, through all functions that it calls:
 ///
@@ -16,13 +16,13 @@
 /// }
 /// ```
 ///
-/// - It is for whatever serves its waiters by priority: ``PriorityMutex``, ``AsyncMutex``, ``PrioritySemaphore``,
-///   ``ResourcePool``, `suspending` commands of a ``QueueSafeValue``, and `run` and `sync` of work queues, where it
-///   stands before the queue's own priority. Without it, tasks wait there at their own priority and threads at
-///   `.normal`.
-/// - It counts as not named for `bypassLimit`: whoever has it may be overtaken so often.
-/// - It changes nothing where arrival decides, as at a ``ReadWriteLock``, a ``FIFOQueue`` or a ``TaskQueue``; and
-///   nothing of what is handed over for later: elements that are pushed, work of `async` and `enqueue`, barriers.
+/// - It applies to objects that serve their waiters by priority: ``PriorityMutex``, ``AsyncMutex``,
+///   ``PrioritySemaphore``, ``ResourcePool``, `suspending` commands of a ``QueueSafeValue``, and `run` and `sync` of
+///   work queues, where it replaces the queue's own priority. Without it, tasks wait there at their own priority and
+///   threads at `.normal`.
+/// - For `bypassLimit` it counts as not named: its waiters may be overtaken that often.
+/// - It changes nothing where arrival decides, as at a ``ReadWriteLock``, a ``FIFOQueue`` or a ``TaskQueue``; nor does
+///   it affect pushed elements, work of `async` and `enqueue`, or barriers.
 /// - It is not the priority of the task, by which the system runs it.
 ///
 /// `body` runs where the caller does, on its actor if there is one, as a part of the task. The call itself never waits.
@@ -30,8 +30,8 @@
 /// replaces an outer one. It is looked up when a wait begins, so calls that need not wait cost no more than elsewhere.
 ///
 /// - Parameters:
-///   - priority: how urgent the waits are.
-///   - body: what waits. The call returns what it returns, and throws what it throws.
+///   - priority: the urgency of the waits.
+///   - body: the code that waits. The call returns what it returns, and throws what it throws.
 /// - Complexity: O(1).
 public func withPriority<Return: ~Copyable, Failure: Error>(
     _ priority: CommandPriority, body: () async throws(Failure) -> Return
@@ -39,7 +39,7 @@ public func withPriority<Return: ~Copyable, Failure: Error>(
     try await RequestPriority.within(priority, isolation: #isolation, body)
 }
 
-/// Runs `body` on this thread, whose waits are as urgent as `priority` says where they name no priority themselves.
+/// Runs `body` on this thread with a default priority for its waits: those that name no priority wait at `priority`.
 ///
 /// ```swift
 /// let table = PriorityMutex([String: Int]())
@@ -48,7 +48,7 @@ public func withPriority<Return: ~Copyable, Failure: Error>(
 /// }
 /// ```
 ///
-/// It does for threads, and for synchronous functions that tasks call, what ``withPriority(_:body:)`` does. It never
+/// It is the form of ``withPriority(_:body:)`` for threads, and for synchronous functions that tasks call. It never
 /// blocks by itself.
 /// - Complexity: O(1).
 public func blockingWithPriority<Return>(_ priority: CommandPriority, body: () throws -> Return) rethrows -> Return {

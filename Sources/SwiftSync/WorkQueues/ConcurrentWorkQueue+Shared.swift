@@ -1,6 +1,6 @@
 extension ConcurrentWorkQueue {
     /// The queue that the functions ``async(_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)`` use. Through it a
-    /// program can watch their work and wait for it.
+    /// program can observe their work and wait for it.
     ///
     /// ```swift
     /// ConcurrentWorkQueue.shared.recorder = EventRecorder(name: "async")

@@ -2,7 +2,7 @@ import CSyncKernel
 
 /// Runs closures concurrently, up to a fixed number at once, and runs barriers alone.
 ///
-/// Closures begin in the order of their priorities; closures of equal priority begin in the order of arrival.
+/// Closures begin by priority, and within one priority by arrival.
 ///
 /// ```swift
 /// let requests = ConcurrentWorkQueue(name: "requests", width: 8)
@@ -23,15 +23,13 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
     ///     With ``OverflowPolicy/dropOldest`` all work has the queue's priority.
-    ///   - bypassLimit: work that waits and was overtaken by this many later arrivals goes next. 0 means strict
-    ///     priority. Nil means strict priority for what names a priority and for what is queued without a wait, and 64
-    ///     for `run` and `sync` without one: at the queue's own priority, or that of `withPriority`, they don't wait
-    ///     for ever behind a stream of others. A barrier keeps the place of its arrival. The order of `dropOldest` is
-    ///     that of arrival anyway.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
-    ///     queues.
+    ///   - bypassLimit: waiting work that this many later arrivals have overtaken goes next. 0 means strict priority.
+    ///     Nil means 64 for `run` and `sync` that name no priority (`withPriority` names none), so that they don't wait
+    ///     for ever behind a stream of others, and strict priority for all other work. A barrier keeps the place of its
+    ///     arrival. The order of `dropOldest` is always that of arrival.
+    ///   - recorder: a recorder of the queue's last events. Nil costs nothing. One recorder may serve several queues.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public init(
@@ -61,7 +59,7 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - barrier: whether `body` runs alone.
-    ///   - inheritingTaskLocals: true runs `body` in a task of its own, as
+    ///   - inheritingTaskLocals: true runs `body` in a separate task, as
     ///     ``WorkQueueBase/async(inheritingTaskLocals:priority:_:)`` does.
     ///   - body: what runs, on a thread of the library's.
     /// - Returns: false, with a report to ``SyncDiagnostics``, when the queue refuses. `body` will not run then.

@@ -1,8 +1,9 @@
 import CSyncKernel
 
-/// Work of a queue whose bypass limit is for all: an item as ``WorkItem`` makes it, and what the kernel counts it by.
+/// Work of a queue whose bypass limit applies to all work: an item of ``WorkItem``, and the kernel's record that counts
+/// it.
 ///
-/// The kernel has this memory in the item's place, and gives it back before it calls the item's function.
+/// The kernel holds this memory instead of the item, and returns it before it calls the item's function.
 enum CountedWork {
     /// The kernel knows the memory by the address of `counted`.
     @safe private struct Memory {
@@ -11,7 +12,7 @@ enum CountedWork {
         let function: csk_work_function_t
     }
 
-    /// The item, which is its caller's from then on.
+    /// The item, which the caller owns from then on.
     private static func take(
         _ counted: UnsafeMutableRawPointer
     ) -> (item: UnsafeMutablePointer<csk_work_t>, function: csk_work_function_t) {
@@ -34,12 +35,12 @@ enum CountedWork {
         return unsafe memory.pointer(to: \.counted)!
     }
 
-    /// Gives the memory back of work that the kernel has not accepted. The item is left.
+    /// Frees the memory of work that the kernel has not accepted, but not the item.
     static func unmake(_ counted: UnsafeMutablePointer<csk_counted_work_t>) { _ = unsafe take(counted) }
 }
 
 extension WorkQueueCore {
-    /// Queues an item by `plain`; or by `counted` where the queue's bypass limit is for all. Returns the kernel's
+    /// Queues an item by `plain`; or by `counted` if the queue's bypass limit applies to all work. Returns the kernel's
     /// status.
     @inline(__always)
     func enqueue(

@@ -9,21 +9,20 @@ import Synchronization
 /// ```
 ///
 /// The work runs whether or not anything refers to this object. It does not run if its queue is shut down before its
-/// time. The program need not keep the queue either: when the last reference to the queue is released, its suspension
-/// ends.
+/// time. The program need not keep the queue either: releasing the last reference to the queue ends its suspension.
 ///
 /// The closure is released once it will not run any more: after its run, after the last run of periodic work, when the
-/// work is cancelled or refused. A queue that was shut down refuses it when its time comes. So an object may keep the
-/// work that it stands in the closure of. Work whose time never comes is kept by this object alone: without a
-/// ``cancel()`` its closure is released with it.
+/// work is cancelled or refused. A queue that was shut down refuses it when its time comes. So an object that the
+/// closure captures may keep the work. Only this object keeps work whose time never comes: without a ``cancel()`` its
+/// closure is released with it.
 public class DelayedWork: @unchecked Sendable {
     init() {}
 
-    /// Cancels the work: it does not begin any more.
+    /// Cancels the work: it will not begin.
     ///
-    /// A run of periodic work that is in progress goes on to its end, and is the last. The call may be made from
-    /// anywhere, including the work itself. It may wait for the library's timer thread. The closure is released before
-    /// the call returns true, or where a run is in progress, after that; what it captures may end here.
+    /// A run of periodic work that is in progress completes, and is the last. The call may be made from anywhere,
+    /// including the work itself. It may wait for the library's timer thread. The closure is released before the call
+    /// returns true, or after a run in progress; so its captures may end in this call.
     ///
     /// - Returns: true if this call has ended the work; false if the work had begun (and is not periodic), or had ended
     ///   before.
@@ -33,10 +32,10 @@ public class DelayedWork: @unchecked Sendable {
 
 /// Delayed work of a queue: it waits for its time, and then in the queue.
 ///
-/// Whoever ends the kernel's reference to this object owns the closure from then on, and releases it. There is exactly
-/// one:
+/// The party that ends the kernel's reference to this object owns the closure from then on, and releases it. There is
+/// exactly one:
 ///
-/// - The function that the kernel calls, at its only call (`once`) or at the call that says that no other follows
+/// - The function that the kernel calls, at its only call (`once`) or at the call that announces that no other follows
 ///   (`again` with a status). Until then `again` only calls the closure.
 /// - The thread whose `csk_delayed_cancel` returns 0: the kernel calls no function any more. With EBUSY it calls
 ///   `again` once more, which then owns the closure.

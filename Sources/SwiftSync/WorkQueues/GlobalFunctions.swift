@@ -19,7 +19,7 @@ public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(body)
 }
 
-/// Runs `body` asynchronously. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the
+/// Runs `body` asynchronously. If `inheritingTaskLocals` is true, `body` runs as a separate task, which has the
 /// task-local values and the priority of the caller. With false it is ``async(_:)``.
 @discardableResult
 public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
@@ -50,7 +50,7 @@ public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(barrier: true, body)
 }
 
-/// Runs `body` on the main thread, after the work that was given to it before. It returns at once, even when it is
+/// Runs `body` on the main thread, after the work that was submitted to it before. It returns at once, even when it is
 /// called on the main thread.
 ///
 /// The main thread has to serve its queue: by `dispatchMain()`, by `RunLoop.main`, or by an asynchronous `main`. With

@@ -2,11 +2,11 @@ import CSyncKernel
 import Dispatch
 import Synchronization
 
-/// Work that is queued for the main thread at a given time. The main thread and a caller that cancels compete for it:
-/// the first to ask gets it, and with it the closure, which it releases outside of every lock.
+/// Work that is queued for the main thread at a given time. The main thread and a cancelling caller compete for it: the
+/// first gets it, and with it the closure, which it releases outside of every lock.
 @safe
 final class MainThreadWork: DelayedWork, @unchecked Sendable {
-    /// Only whoever has decided uses it.
+    /// Only the party that has decided uses it.
     private var body: (@MainActor @Sendable () -> Void)?
     private let isDecided = Atomic(false)
     @safe private let timer: UnsafeMutablePointer<csk_timer_t>
@@ -40,7 +40,7 @@ final class MainThreadWork: DelayedWork, @unchecked Sendable {
         return self
     }
 
-    /// Returns the closure to the first who asks. Nobody else asks for it afterwards.
+    /// Returns the closure to the first caller. No other caller gets it afterwards.
     private func decide() -> (@MainActor @Sendable () -> Void)? {
         isDecided.exchange(true, ordering: .acquiringAndReleasing) ? nil : body.take()
     }

@@ -4,9 +4,9 @@ import Synchronization
 /// A task that waits for its turn on a work queue, and runs its closure there.
 ///
 /// The kernel decides between the turn, a refusal, the timeout and cancellation. The kernel's work item is a part of
-/// this object, since the item may be cancelled at any time. It has a place by which it can be counted: a wait whose
-/// priority nobody named is under a bypass limit of its own. The kernel holds one reference to this object
-/// for the item, and another for the wait for room.
+/// this object, since the item may be cancelled at any time. It has a record by which it can be counted: a wait without
+/// a named priority has a bypass limit of its own. The kernel holds one reference to this object for the item, and
+/// another for the wait for room.
 @safe
 final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// What a full or closed queue does with the work.
@@ -38,7 +38,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     @safe private var work: UnsafeMutablePointer<csk_counted_work_t>?
     @safe private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
     private var waitsForRoom = false
-    /// Whether the work has no place yet. Then the queue shows the wait in a view, as one for room.
+    /// Whether the work has no place yet. Then the queue shows the wait in views, as a wait for room.
     private let hasNoPlace = Atomic(false)
 
     init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
@@ -120,9 +120,9 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe told.waits_for = UInt32(CSK_WAITS_FOR_TURN)
         unsafe told.rank = csk_rank_in_order(rank)
         unsafe told.deadline_ns = deadline
-        // The queue shows who waits for room, from before the work is submitted until it has a place.
+        // The queue shows the waiter for room from before the work is submitted until it has a place.
         if case .suspending = admission, core.callersWaitForRoom { hasNoPlace.store(true, ordering: .relaxed) }
-        // The queue counts how long works wait.
+        // The queue measures how long works wait.
         unsafe told.is_not_counted = 1
     }
 
@@ -185,7 +185,8 @@ extension WorkQueueCore {
         return try result.get()
     }
 
-    /// Does the same for a turn that can be refused, dropped, timed out and cancelled.
+    /// Runs `body` in the queue, as a part of the calling task, in a turn that can be refused, dropped, timed out and
+    /// cancelled.
     @concurrent
     func run<T: Sendable>(
         rank: Int64, barrier: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> T
@@ -202,7 +203,7 @@ extension WorkQueueCore {
         throw error(status)
     }
 
-    /// Does the same for a task whose timeout is zero: no worker could reach it in time. A call from inside the queue's
+    /// Runs `body` for a task whose timeout is zero: no worker could reach it in time. A call from inside the queue's
     /// own work has its turn only after that work, so it times out.
     private func tryInTurn<T>(rank: Int64, barrier: Bool, _ body: () throws -> T) throws -> T {
         if Task.isCancelledByOthers { throw WorkQueueError.cancelled }
@@ -210,7 +211,7 @@ extension WorkQueueCore {
         return try sync(rank: rank, barrier: barrier, nil, body)
     }
 
-    /// Runs `body` in the queue as a task of its own, which has the caller's task-local values. Returns false, with a
+    /// Runs `body` in the queue as a separate task, which has the caller's task-local values. Returns false, with a
     /// report, if the work was refused.
     func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
         let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)

@@ -1,11 +1,10 @@
 import CSyncKernel
 import Dispatch
 
-/// What a queue holds for a closure or a job: a block of memory that contains the kernel's work item and, behind it,
-/// the payload.
+/// The block of memory that a queue holds for a closure or a job: the kernel's work item and, behind it, the payload.
 ///
-/// Blocks go from the thread that queues to the thread that runs, and back, without an allocator. They have no
-/// reference counts.
+/// Blocks go from the queueing thread to the running thread, and back, without an allocator. They have no reference
+/// counts.
 enum WorkItem {
     /// A closure in a structure. A closure that is a type parameter by itself would get a wrapper, which is an
     /// allocation.
@@ -23,7 +22,7 @@ enum WorkItem {
         return unsafe block.assumingMemoryBound(to: csk_work_t.self)
     }
 
-    /// Moves the payload out, and gives the block back.
+    /// Moves the payload out, and frees the block.
     @inline(__always)
     static func take<Payload>(_ work: UnsafeMutablePointer<csk_work_t>, as type: Payload.Type) -> Payload {
         let block = UnsafeMutableRawPointer(work)
@@ -41,10 +40,11 @@ enum WorkItem {
 
     /// Keeps releases of closures off the timers' thread. Work that will not run releases its closure, and that may run
     /// users' code and block. Delayed work whose time has come on a full or closed queue is refused, or drops other
-    /// work, on the timers' thread. On that thread this function has another thread call `function`, and returns true.
+    /// work, on the timers' thread. On that thread this function makes another thread call `function`, and returns
+    /// true.
     ///
-    /// That is a worker of the pool, so the release waits where all of its threads are blocked. A block of Dispatch
-    /// would wait for as long as tasks keep its threads busy, which are as few as the processors.
+    /// That is a worker of the pool, so the release waits while all of its threads are blocked. A block of Dispatch
+    /// would wait while tasks keep Dispatch's threads busy, of which there are only as many as processors.
     static func isLeftToAnother(
         _ work: UnsafeMutablePointer<csk_work_t>, _ status: Int32, _ function: @escaping csk_work_function_t
     ) -> Bool {

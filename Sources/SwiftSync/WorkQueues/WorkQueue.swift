@@ -1,7 +1,6 @@
 public import Dispatch
 
-/// Runs closures one at a time, in the order of their priorities; closures of equal priority run in the order of
-/// arrival.
+/// Runs closures one at a time, by priority, and within one priority by arrival.
 ///
 /// ```swift
 /// let log = WorkQueue(name: "log")
@@ -10,7 +9,7 @@ public import Dispatch
 /// let size = try await log.run { try flush() }               // a task waits, no thread does
 /// ```
 ///
-/// It is also an executor for actors and for tasks. Their jobs stand in the same order as closures; a job's priority is
+/// It is also an executor for actors and for tasks. Their jobs and the closures share one order; a job's priority is
 /// that of its task.
 ///
 /// ```swift
@@ -27,15 +26,13 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
     ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
     ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
     ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it does not matter.
+    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
     ///     With ``OverflowPolicy/dropOldest`` all work has the queue's priority.
-    ///   - bypassLimit: work that waits and was overtaken by this many later arrivals goes next. 0 means strict
-    ///     priority. Nil means strict priority for what names a priority and for what is queued without a wait, and 64
-    ///     for `run` and `sync` without one: at the queue's own priority, or that of `withPriority`, they don't wait
-    ///     for ever behind a stream of others. A barrier keeps the place of its arrival. The order of `dropOldest` is
-    ///     that of arrival anyway.
-    ///   - recorder: an object that keeps the queue's last events. Nil costs nothing. One recorder may serve several
-    ///     queues.
+    ///   - bypassLimit: waiting work that this many later arrivals have overtaken goes next. 0 means strict priority.
+    ///     Nil means 64 for `run` and `sync` that name no priority (`withPriority` names none), so that they don't wait
+    ///     for ever behind a stream of others, and strict priority for all other work. A barrier keeps the place of its
+    ///     arrival. The order of `dropOldest` is always that of arrival.
+    ///   - recorder: a recorder of the queue's last events. Nil costs nothing. One recorder may serve several queues.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
     public init(
@@ -60,7 +57,7 @@ public final class WorkQueue: WorkQueueBase, @unchecked Sendable {
 }
 
 extension CommandPriority {
-    /// The priority that work of that quality of service has.
+    /// Returns the priority of work of that quality of service.
     public init(_ qos: DispatchQoS.QoSClass) {
         switch qos {
         case .userInteractive, .userInitiated: self = .high

@@ -1,26 +1,26 @@
 import CSyncKernel
 public import Dispatch
 
-/// What ``WorkQueue`` and ``ConcurrentWorkQueue`` have in common.
+/// The common base class of ``WorkQueue`` and ``ConcurrentWorkQueue``.
 ///
-/// Closures run on the library's worker threads; a queue without work costs no thread. They begin in the order of their
-/// priorities; closures of equal priority begin in the order of arrival. A closure may block; other queues go on
-/// meanwhile. Queued work runs even when nothing refers to the queue object any more.
+/// Closures run on the library's worker threads; a queue without work costs no thread. They begin by priority, and
+/// within one priority by arrival. A closure may block; other queues go on meanwhile. Queued work runs even when
+/// nothing refers to the queue object any more.
 ///
 /// A queue knows which threads run its closures. A call from such a thread that would wait for itself is an error, not
 /// a hang.
 public class WorkQueueBase: @unchecked Sendable {
     final let core: WorkQueueCore
 
-    /// The queue's name, which messages show. It is the place where the queue was made, as `Module/File.swift:12`, if
-    /// the queue was given no name.
+    /// The name in messages: the one given at creation, else the file and line of creation, as in
+    /// `Module/File.swift:12`.
     public final let name: String
 
     /// The recorder that keeps the queue's last events, if there is one. It records closures, callers and tasks, but
     /// not the jobs of actors and tasks.
     ///
-    /// It may be set at any time and from anywhere. The new recorder applies to all work that is queued from then on;
-    /// work that was queued before stays with the recorder of its time.
+    /// It may be set at any time and from anywhere. A new recorder records work that is queued from then on; earlier
+    /// work stays with its recorder.
     public final var recorder: EventRecorder? {
         get { core.recorder }
         set { core.recorder = newValue }
@@ -57,7 +57,7 @@ public class WorkQueueBase: @unchecked Sendable {
     }
 
     /// Queues `body` with a priority: it runs before all waiting work of lower priority. Otherwise it is ``async(_:)``.
-    /// It takes O(log n) amortized in the number of waiting work items whose priority is not the queue's own.
+    /// It takes O(log n) amortized, with n waiting work items whose priority is not the queue's own.
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: core.rank(of: priority), body)
@@ -72,7 +72,7 @@ public class WorkQueueBase: @unchecked Sendable {
         core.async(rank: core.rank(of: priority), tag: tag, body)
     }
 
-    /// Queues `body`. If `inheritingTaskLocals` is true, `body` runs as a task of its own, which has the task-local
+    /// Queues `body`. If `inheritingTaskLocals` is true, `body` runs as a separate task, which has the task-local
     /// values and the priority of the caller.
     ///
     /// The place of `body` among other work is that of ``async(_:)``, or that of ``async(priority:_:)`` if `priority`
@@ -137,7 +137,7 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped, and ignores
     /// `withDeadline`. After a shutdown it still runs in order, whatever the shutdown cancels. A call from inside the
-    /// queue's own work would wait for itself: it stops the program with a message.
+    /// queue's own work stops the program with a message: it would wait for itself.
     @available(*, noasync, message: "use await run { }, or sync(timeout:)")
     @discardableResult
     public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
@@ -197,8 +197,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     // MARK: - The queue's life
 
-    /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Work that runs
-    /// goes on. After a shutdown this call does nothing. It takes short locks.
+    /// Keeps waiting work from beginning, until ``resume()`` has been called as often as this method. Running work goes
+    /// on. After a shutdown this call does nothing. It takes short locks.
     public final func suspend() {
         if unsafe csk_workqueue_suspend(core.queue) != 0 { fatalError("\(core.type) \(name): suspended 65 535 times") }
     }
@@ -220,8 +220,8 @@ public class WorkQueueBase: @unchecked Sendable {
         try core.drain(timeout)
     }
 
-    /// Waits, without a limit of time, not even that of `withDeadline`, until all work that was accepted before has
-    /// ended. It blocks the thread. Inside the queue's own work it stops the program with a message.
+    /// Waits until all work that was accepted before has ended, without a time limit; it ignores `withDeadline`. It
+    /// blocks the thread. Inside the queue's own work it stops the program with a message.
     @available(*, noasync, message: "try await drain()")
     public final func blockingDrain() {
         let status = core.drain(deadline: Deadline.never)
@@ -237,8 +237,8 @@ public class WorkQueueBase: @unchecked Sendable {
         try await core.drain(timeout)
     }
 
-    /// Shuts the queue down: it accepts nothing from now on. Accepted work still runs, and nothing can suspend the
-    /// queue any more. Never blocks.
+    /// Shuts the queue down: it refuses later work. Accepted work still runs, and nothing can suspend the queue any
+    /// more. Never blocks.
     ///
     /// Delayed work whose time has not come was not accepted yet, so it does not run. Periodic work ends. Jobs of
     /// actors and tasks, and callers of ``sync(_:)`` and ``run(_:)``, are never refused: they still run.

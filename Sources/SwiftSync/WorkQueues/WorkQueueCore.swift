@@ -6,11 +6,11 @@ struct WorkQueueCore: @unchecked Sendable {
     @safe let queue: UnsafeMutablePointer<csk_workqueue_t>
     let label: String
     let type: StaticString
-    /// Whether all work is under the bypass limit, and not those alone that wait without a named priority.
+    /// Whether the bypass limit applies to all work, not only to waits without a named priority.
     let isLimited: Bool
     private let slot: RecorderSlot
 
-    /// With no capacity, any number of work items may wait, and the policy does not matter.
+    /// Without a capacity, any number of work items may wait, and the policy has no effect.
     init(
         type: StaticString, label: String, width: Int, priority: CommandPriority, capacity: Int? = nil,
         whenFull: OverflowPolicy = .wait, bypassLimit: UInt32? = nil, recorder: EventRecorder?
@@ -19,7 +19,7 @@ struct WorkQueueCore: @unchecked Sendable {
         if let capacity, places == 0 {
             fatalError("\(type) \(label): a capacity of \(capacity) is not within 1 to 4 294 967 295")
         }
-        // The kernel refuses to drop where there is no bound.
+        // The kernel rejects the dropping policy without a bound.
         let whenFull = capacity == nil ? .wait : whenFull
         KernelReports.arePassedOn
         isLimited = (bypassLimit ?? 0) != 0
@@ -53,8 +53,8 @@ struct WorkQueueCore: @unchecked Sendable {
         return CommandRank.of(priority)
     }
 
-    /// The rank of a caller that waits for its turn. One that names no priority has that of its request, or the queue's
-    /// own, and the rank says so: its bypass limit may be another. A barrier's place is that of its arrival.
+    /// The rank of a caller that waits for its turn. A caller that names no priority has that of its request, or the
+    /// queue's own; the rank records that, since its bypass limit may differ. A barrier's place is that of its arrival.
     func rankOfWait(_ priority: CommandPriority? = nil, barrier: Bool = false) -> Int64 {
         if barrier { return ownRank }
         if let priority { return rank(of: priority) }
@@ -95,7 +95,8 @@ struct WorkQueueCore: @unchecked Sendable {
         return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
     }
 
-    /// Does the same where there is a recorder, or where all work is under the bypass limit.
+    /// Submits work if there is a recorder, or if the bypass limit applies to all work. Returns true if the queue has
+    /// accepted it.
     @inline(never)
     private func asyncAside(tag: String?, rank: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: tag, rank: rank, recorder, body) }
@@ -154,7 +155,7 @@ struct WorkQueueCore: @unchecked Sendable {
         }
     }
 
-    /// Does what ``WorkQueueBase/sync(_:)`` does. The call is never refused and never dropped.
+    /// Performs ``WorkQueueBase/sync(_:)``. The call is never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
         let status = unsafe sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
@@ -164,8 +165,7 @@ struct WorkQueueCore: @unchecked Sendable {
         return try result.get()
     }
 
-    /// Nil tries once. The wait begins with the call: one that tried first would lose its place to whoever comes
-    /// meanwhile.
+    /// A nil limit tries once. The wait begins with the call: after a separate try, later callers could go first.
     func sync<R>(rank: Int64, barrier: Bool, _ limit: TimeLimit?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
         let deadline = limit?.deadline() ?? Deadline.passed

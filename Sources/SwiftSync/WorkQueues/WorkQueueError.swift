@@ -1,4 +1,4 @@
-/// Why a ``WorkQueue`` or ``ConcurrentWorkQueue`` did not run what it was given. Nothing was run then.
+/// Why a ``WorkQueue`` or ``ConcurrentWorkQueue`` did not run submitted work. The work has not begun.
 public enum WorkQueueError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
     case timedOut
@@ -14,7 +14,7 @@ public enum WorkQueueError: SyncError, Hashable, CaseIterable {
     /// The system had no memory or no thread to give.
     case outOfResources
 
-    /// What the error has in common with the errors of other objects.
+    /// The reason, in terms shared by the errors of all objects.
     public var reason: SyncErrorReason {
         switch self {
         case .timedOut: .timedOut

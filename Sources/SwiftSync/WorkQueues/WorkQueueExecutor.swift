@@ -4,15 +4,15 @@ import CSyncKernel
 /// for ever.
 ///
 /// A job runs as the kind that it was enqueued as. An actor's job runs isolated to the queue and nothing else. A task's
-/// job runs on the executor that the task prefers, and isolated to nothing. If the runtime were told anything else,
-/// code that already runs where it belongs would enter the queue a second time, behind the work that came meanwhile.
+/// job runs on the executor that the task prefers, and isolated to nothing. With any other declaration to the runtime,
+/// code that already runs on its executor would enter the queue a second time, behind the work that came meanwhile.
 @safe
 struct QueuedJob {
     enum Kind { case ofActor, ofTask }
 
     private let job: UnownedJob
     private let kind: Kind
-    /// The actor whose job this is, or the task, retains the queue until the job has run.
+    /// The job's actor or task retains the queue until the job has run.
     private let queue: Unmanaged<WorkQueueBase>
 
     static func enqueue(_ job: UnownedJob, _ kind: Kind, _ priority: JobPriority, on queue: WorkQueueBase) {
@@ -60,8 +60,8 @@ extension WorkQueue: SerialExecutor {
 
     /// Returns this queue in the form that an actor returns for its `unownedExecutor`.
     ///
-    /// The result keeps nothing alive, so whoever uses it keeps the queue. Under strict memory safety the call is
-    /// therefore marked `unsafe`, as it is for every executor.
+    /// The result keeps nothing alive, so its user keeps the queue. Under strict memory safety the call is therefore
+    /// marked `unsafe`, as it is for every executor.
     @unsafe
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         unsafe UnownedSerialExecutor(ordinary: self)
@@ -82,9 +82,9 @@ extension WorkQueue: TaskExecutor {
     /// Queues the `job` of a task that prefers this queue. The job runs in its turn, with its priority. The Swift
     /// runtime calls this.
     ///
-    /// The two executor protocols require the same method. The two names tell for which of them it was called. An
-    /// executor of your own that passes jobs on calls `enqueue(_:)` with the jobs of actors, and this method with the
-    /// jobs of tasks that prefer it.
+    /// The two executor protocols require the same method. The two names distinguish for which of them it was called.
+    /// An executor of your own that passes jobs on calls `enqueue(_:)` with the jobs of actors, and this method with
+    /// the jobs of tasks that prefer it.
     @_implements(TaskExecutor,enqueue(_:))
     @_disfavoredOverload
     public func enqueueJobOfTask(_ job: consuming ExecutorJob) {

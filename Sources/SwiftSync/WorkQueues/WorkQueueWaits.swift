@@ -7,8 +7,8 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     private var core: WorkQueueCore { kept.core }
     @safe private let work: UnsafeMutablePointer<csk_work_t>
     @safe private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
-    /// Behind it stands the work where all work is under the bypass limit. It is written before the wait is registered,
-    /// and the kernel's once that has ended with zero.
+    /// The record of the work if the bypass limit applies to all work. It is written before the wait is registered, and
+    /// the kernel owns it once that has ended with zero.
     @safe private var counted: UnsafeMutablePointer<csk_counted_work_t>?
 
     /// The caller owns the work until the wait has ended with zero. From then on the queue owns it.
@@ -45,7 +45,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
             core.queue, counted, rank, CountedWork.called, wait, Self.told, context)
     }
 
-    /// The wait has ended with another status than zero: the work is the caller's again.
+    /// The wait has ended with a nonzero status: the caller owns the work again.
     func takeBack() { if let counted { unsafe CountedWork.unmake(counted) } }
 
     override func withdraw(_ cause: Int32) {

@@ -16,12 +16,12 @@ public enum WorkerPool {
     /// Configures the pool. The call must come before anything uses the pool: before the process's first queued work,
     /// delayed work or enqueued write.
     ///
-    /// Until then each call replaces everything that the call before has set, so the last call counts. A call that
-    /// throws changes nothing. The call does not block, and may be made from anywhere.
+    /// Until then each call replaces all settings of the previous call, so the last call counts. A call that throws
+    /// changes nothing. The call does not block, and may be made from anywhere.
     ///
     /// - Parameters:
-    ///   - least: how many workers stay; with nil, as many as there are processors to use.
-    ///   - most: how many workers there may be, including blocked ones. The default, for nil, and the upper limit are
+    ///   - least: the number of workers that stay; with nil, the number of usable processors.
+    ///   - most: the largest number of workers, including blocked ones. The default, for nil, and the upper limit are
     ///     2048. If that many have been reached and none of them takes the work that waits, this is reported to
     ///     ``SyncDiagnostics``.
     ///   - stackSize: the stack size of each worker, in bytes, from 65 536 to 2^30; with nil, the system's size.
@@ -55,11 +55,11 @@ public enum WorkerPool {
         case invalid
     }
 
-    /// The number of workers, at some instant during the call. It is meant for statistics. Reading it does not block
-    /// for longer than it takes to start a worker's work.
+    /// The number of workers, at some instant during the call. It is meant for statistics. Reading it blocks for no
+    /// longer than starting a worker's work takes.
     public static var workerCount: Int { Int(csk_pool_workers()) }
 
-    /// Returns 0 for nil, which means the default, and nil for a number that is not possible.
+    /// Returns 0 for nil, which means the default, and nil for an impossible number.
     private static func number(_ wanted: Int?) -> UInt32? {
         guard let wanted else { return 0 }
         return wanted > 0 ? UInt32(exactly: wanted) : nil
