@@ -74,6 +74,8 @@ static const char *const partly_explored[] = {
     "rwlock_reads_write_biased",
     "sem_freed_beside_a_timeout",
     "sem_freed_by_the_last_of_two",
+    "watchdog_watch",
+    "watchdog_watch_and_wait",
     "work_end_item",
 };
 

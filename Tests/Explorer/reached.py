@@ -14,7 +14,7 @@ from build import HERE, KERNEL, ROOT, build
 sys.path.append(os.path.join(os.path.dirname(HERE), "Mutants"))
 from switched import ATTRIBUTE, NAME, split
 
-SCHEDULES = "60"
+SCHEDULES = "200"
 COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.S)
 
 

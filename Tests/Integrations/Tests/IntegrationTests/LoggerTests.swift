@@ -35,8 +35,8 @@ struct LoggerTests {
         let line = try #require(lines.first)
         #expect(lines.count == 1)
         #expect(line.level == .error)
-        #expect(line.message.hasPrefix("refused after close: "))
-        #expect(line.metadata["sync.kind"] == "refused after close")
+        #expect(line.message.hasPrefix("refused after shutdown: "))
+        #expect(line.metadata["sync.kind"] == "refused after shutdown")
         #expect(line.metadata["sync.subject"].map { "\($0)" }?.contains("jobs of the logger") == true)
     }
 }
