@@ -1,21 +1,21 @@
-/* await.h: waiting at a gate until what it protects is in a state that one waits for. There is nothing to signal:
- * whoever leaves the gate looks who can go on.
+/* await.h: waiting at a gate until what it protects is in a state that one waits for. There is nothing to signal: the
+ * thread that leaves the gate finds the waiter that can go on.
  *
  * A predicate says whether its thread can go on. While a thread waits for one, each thread that leaves the gate asks
  * the predicates of those that wait, by priority and then by arrival, while it holds the gate still. The first that is
  * true sends its thread into the gate's queue, at its priority and with its time of arrival, and those behind it are
  * not asked until that thread has been inside. So one change wakes one thread. That thread asks its predicate again
  * once it holds the gate, since others may have been inside before it, and goes on waiting at its old place where it is
- * false. A thread whose predicate is false bars nobody. A gate at which nobody waits so costs what it always does; with
- * n threads that wait, leaving takes up to n calls of predicates. Neighbours in the order with the same predicate and
- * context are asked once.
+ * false. A thread whose predicate is false bars no other. A gate without such waiters costs no more than otherwise;
+ * with n threads that wait, leaving takes up to n calls of predicates. Neighbours in the order with the same predicate
+ * and context are asked once.
  *
  * One that others have overtaken, or that came in vain, as often as the gate's bypass limit says goes before all others
  * from then on, as soon as its predicate is true; several that have, in the order in which that came about. Without a
- * limit that holds where nobody named its priority (CSK_PLACE_UNNAMED), after CSK_BYPASS_UNNAMED times. It counts
+ * limit the same holds for a wait of unnamed priority (CSK_PLACE_UNNAMED), after CSK_BYPASS_UNNAMED times. It counts
  * whether the predicate was true meanwhile or not. Passes in the gate's queue and newcomers count by themselves, so a
- * time in vain may hide that many of them. A condition with a function counts from 0 when it is watched again. One that
- * has reached the limit has the highest priority, which views and events show as its own.
+ * time in vain may hide that many of them. A condition with a function counts from 0 when it waits again. One that has
+ * reached the limit has the highest priority, which views and events show as its own.
  *
  * Before it stands among those that wait, a thread in csk_gate_lock_when may leave the gate, yield its processor and
  * come again, a few times. Meanwhile it does not count as one that waits (csk_gate_waiting), the gate can be closed,
@@ -24,15 +24,15 @@
  * priority above 0, or with a deadline, or at a STRICT gate, or in csk_gate_await, stands among those that wait at
  * once.
  *
- * A predicate reads what the gate protects, and must come to the same result until somebody has changed that. It runs
- * on other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything
- * that others see. Locking the gate gives EDEADLK there. It is ILLEGAL to lock a recursive gate or to unlock the gate
- * in it, to wait there for a predicate of the same gate, and to end it other than by returning.
+ * A predicate reads what the gate protects, and must come to the same result until that has been changed. It runs on
+ * other threads, which hold the gate, while its own thread waits. It must not block, and must not change anything that
+ * others see. Locking the gate gives EDEADLK there. It is ILLEGAL to lock a recursive gate or to unlock the gate in it,
+ * to wait there for a predicate of the same gate, and to end it other than by returning.
  *
  * A status is 0 or one of these. ETIMEDOUT: the predicate was not true by the deadline, nor when the thread held the
  * gate again after that; it is never early. EINVAL: no predicate, or a rank that csk_rank does not give. ESHUTDOWN: the
  * gate was closed. EPERM: the calling thread does not hold the gate. EDEADLK: it does already. A gate can't be closed
- * or destroyed while somebody waits for a predicate (EBUSY).
+ * or destroyed while there are waits for predicates (EBUSY).
  *
  * Recursive gates are left at all their levels, and taken again at as many. csk_gate_lock_when is one of the plain
  * functions, which must not be mixed with the recursive ones: a recursive gate has csk_gate_lock_when_recursive. A
@@ -41,7 +41,7 @@
  *
  * No function here may be called from a signal handler.
  *
- * fork. Nobody of the parent waits in the child, and no function is called there for those that did.
+ * fork. No waiter of the parent waits in the child, and its function is not called there.
  *
  * Example: one thread waits until another has put something in.
  *
@@ -102,8 +102,8 @@ CSK_MUST_USE static inline int csk_gate_lock_when(csk_gate_t *gate, csk_gate_pre
     return csk_gate_lock_when_ranked(gate, predicate, context, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
 
-/* The same for a recursive gate, which csk_gate_unlock_recursive leaves. A thread that holds it has one more level
- * then. EAGAIN at 2^32 levels; never EDEADLK. */
+/* As csk_gate_lock_when, for a recursive gate, which csk_gate_unlock_recursive leaves. A thread that holds it has one
+ * more level then. EAGAIN at 2^32 levels; never EDEADLK. */
 CSK_MUST_USE static inline int csk_gate_lock_when_recursive(csk_gate_t *gate, csk_gate_predicate_t predicate,
                                                             void *context, int32_t priority, int64_t deadline_ns) {
     int status = predicate != NULL ? csk_gate_lock_recursive(gate, priority, deadline_ns) : EINVAL;
@@ -119,11 +119,11 @@ typedef struct csk_gate_condition csk_gate_condition_t;
 
 /* Called once for each condition that was accepted. With status 0 a thread has found the predicate true. It holds the
  * gate still, calls this, and leaves. The function must not block, nor lock the gate, but it may queue an asynchronous
- * waiter there (csk_gate_lock_async), which has the gate in its turn and looks once more. The first that it queues at
+ * waiter there (csk_gate_lock_async), which has the gate in its turn and checks once more. The first that it queues at
  * the condition's rank has the condition's place, as if it had come when the condition did. Those that stand behind the
- * condition are not asked before somebody has been inside again; or at once, where grants were lost (csk_gate_adopt)
- * and it is not sure that anybody comes. With ECANCELED it was csk_gate_unwatch. The condition is the
- * caller's again. */
+ * condition are not evaluated before the gate has been held again; or at once, where grants were lost (csk_gate_adopt)
+ * and it is not sure that a holder comes. With ECANCELED it was csk_gate_unwatch. The condition is the caller's
+ * again. */
 typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, void *context, int status);
 
 /* The fields belong to the library. */
@@ -146,7 +146,7 @@ struct csk_gate_condition {
     uint32_t passed; /* how often it was overtaken, or came in vain */
 };
 
-/* Has `function` called once the predicate is true. The calling thread holds the gate, or nobody in particular does
+/* Has `function` called once the predicate is true. The calling thread holds the gate, or no particular thread does
  * (the gate was granted to an asynchronous waiter); the predicate is false, and the gate stays held. Returns 0; EINVAL;
  * EPERM; EBUSY when the condition is in use; ESHUTDOWN. Never blocks. O(n) where its rank is below that of others that
  * wait for predicates. */

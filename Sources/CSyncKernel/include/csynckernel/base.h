@@ -11,10 +11,10 @@
  * waits on, returns as if it had not been cancelled, and ends at its next cancellation point. Observers, reporters, and
  * the functions that run while their thread stands in a queue are called with cancellation disabled. Other functions
  * that the library calls have cancellation as their thread has it. Where such a function ends its thread, what it was
- * part of stays unfinished, unless the header of its module says otherwise. If that is a thread of the library's, which
- * runs timers, reclaims, watches or serves views, another one takes its place, and that is reported
- * (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h). It is ILLEGAL to call the library with the
- * asynchronous cancel type (PTHREAD_CANCEL_ASYNCHRONOUS).
+ * part of stays unfinished, unless the header of its module says otherwise. If that thread is the library's own, which
+ * runs timers, reclaims, watches for deadlocks or serves views, another one takes its place, and that is reported
+ * (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h). It is ILLEGAL to call the library with the asynchronous cancel type
+ * (PTHREAD_CANCEL_ASYNCHRONOUS).
  *
  * fork. A child may call what this header declares.
  *
@@ -141,8 +141,8 @@ enum {
     CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
     CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
-    /* As BACK, for a priority that nobody named: whoever waits with it is not overtaken for ever (arrivals.h). Only
-     * semaphores and gates take it. */
+    /* As BACK, for an unnamed priority: such a waiter is not overtaken for ever (arrivals.h). Only semaphores and gates
+     * take it. */
     CSK_PLACE_UNNAMED = 3
 };
 

@@ -1,10 +1,10 @@
 /* deadlock.h: finds threads and tasks that wait for each other, and names them.
  *
- * While the watch is on, a thread of the library's ("csk-watchdog", which mark.h and rcu.h have too) looks whether
- * somebody has waited for a second. Then it takes views (inspect.h), follows each waiter to the object, to who holds
- * that, and to what the holder waits for. A circle of waits without a deadline that three views in a row show, with the
- * same wait of each party, is a deadlock. It is reported once (CSK_EVENT_DEADLOCK), by its parties alone: not by those
- * that wait for one of them.
+ * While the watch is on, a thread of the library's ("csk-watchdog", shared with mark.h and rcu.h) checks for waits
+ * older than a second. Then it takes views (inspect.h), follows each waiter to the object, to its holder, and to what
+ * the holder waits for. A circle of waits without a deadline that three views in a row show, with the same wait of each
+ * party, is a deadlock. It is reported once (CSK_EVENT_DEADLOCK), by its parties alone: not by those that wait for one
+ * of them.
  *
  *     csk_deadlock_watch(0);       or CSK_DEADLOCK=1 in the environment of the process
  *     ...
@@ -22,21 +22,21 @@
  * What is followed. A waiter at a gate or mutex waits for the thread that holds it. At a read-write lock it waits for
  * the writer, or for each reader that is known; a thread that is to read also waits for the writer that stands before
  * it. A caller of csk_workqueue_sync on a serial queue waits for the thread in the queue's section, and so does one
- * that drains a queue. Whoever waits at a csk_held_sem_t (name.h) waits for the task or thread that has the permit, as
- * that one has said, or as the semaphore notes by itself.
+ * that drains a queue. A waiter of a csk_held_sem_t (name.h) waits for the task or thread that has the permit: the one
+ * that was set, or that the semaphore has recorded.
  *
- * What is not: waits with a deadline; whoever holds another csk_sem_t, a gate that nobody in particular holds
- * (csk_gate_disown), or a lock that a callback reads; a caller of sync or of a drain on a queue that runs several works
- * at once, and whoever waits at a work queue for room, or without a thread; one that waits for its own permit;
- * condition variables, predicates and priority queues, which nobody holds; and waits outside of this library, such as
- * for the value of a task. A serial queue whose work waits for so long, with works or callers behind it, is reported as
- * stalled (CSK_EVENT_QUEUE_STALLED), once for each such wait, unless it is part of a deadlock. A pool that can take no
- * work is reported as CSK_EVENT_POOL_STUCK.
+ * What is not: waits with a deadline; holders of another csk_sem_t, of a gate without a particular holder
+ * (csk_gate_disown), or of a lock that a callback reads; a caller of sync or of a drain on a queue that runs several
+ * works at once, and waits at a work queue for room, or without a thread; one that waits for its own permit; condition
+ * variables, predicates and priority queues, which have no holder; and waits outside of this library, such as for the
+ * value of a task. A serial queue whose work waits for so long, with works or callers behind it, is reported as stalled
+ * (CSK_EVENT_QUEUE_STALLED), once for each such wait, unless it is part of a deadlock. A pool that can take no work is
+ * reported as CSK_EVENT_POOL_STUCK.
  *
- * What it costs. Nothing where nobody waits, but at semaphores that note their holder. A thread that waits notes its
- * stack, by its frame pointers, which is some 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks
- * at the records of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of
- * a second while callbacks wait. Waits of threads that began before the watch are seen too, without their stacks.
+ * What it costs. Nothing without waits, but at semaphores that record their holder. A waiting thread records its stack,
+ * by its frame pointers, in some 50 ns; a callback is listed (csk_inspect_callbacks). The watchdog looks at the records
+ * of waiting threads every 50 ms, and takes a view when one of them has become old, and every quarter of a second while
+ * callbacks wait. Waits that began before the watch are found too, without their stacks.
  *
  * No function here may be called from a signal handler. Reporters may call all. A child of fork has no watch until it
  * begins one.
@@ -80,13 +80,13 @@ CSK_BEGIN_DECLS
 
 enum { CSK_DEADLOCK_PARTIES = 32, CSK_DEADLOCK_FRAMES = 32, CSK_DEADLOCKS_KEPT = 32 };
 
-/* Begins to watch, or goes on with another limit: waits are looked at once they are `after_ns` old. 0 stands for 1 s.
- * A deadlock is reported after that and about 150 ms. The first call maps 4 MiB of address space for the rest of the
- * process. Returns 0, EINVAL for a negative limit, ENOMEM, or EAGAIN (no thread). Never blocks. */
+/* Begins the watch, or changes its limit: waits are checked once they are `after_ns` old. 0 stands for 1 s. A deadlock
+ * is reported after that and about 150 ms. The first call maps 4 MiB of address space for the rest of the process.
+ * Returns 0, EINVAL for a negative limit, ENOMEM, or EAGAIN (no thread). Never blocks. */
 CSK_API CSK_MUST_USE int csk_deadlock_watch(int64_t after_ns);
-/* Ends that. What was reported stays. A look that has begun is ended. */
+/* Ends the watch. What was reported stays. A check that has begun is completed. */
 CSK_API void csk_deadlock_end_watching(void);
-/* Returns true while this process watches. Never blocks. */
+/* Returns true while the watch is on in this process. Never blocks. */
 CSK_API bool csk_deadlock_is_watching(void);
 
 /* One that waits, for the next party. */
@@ -125,8 +125,8 @@ CSK_API int csk_deadlock_print(csk_print_t print, void *context);
 CSK_API void csk_deadlock_know_tasks(uint64_t (*current)(void), const void *(*context)(uint64_t task));
 /* Callbacks that the calling thread queues from now on are waits of that task; 0: of none. */
 CSK_API void csk_deadlock_suspend(uint64_t task);
-/* Calls `look` on the watch's thread, each time it looks, while the watch is on: for queues that are the runtime's own.
- * It gets the time and the watch's limit. It may not wait for anybody. NULL ends that; a call that has begun is ended.
+/* Calls `look` on the watch's thread at each check, while the watch is on: for queues of the runtime itself. It gets
+ * the time and the watch's limit. It must not wait for any thread. NULL ends that; a call that has begun is completed.
  * Never blocks. */
 CSK_API void csk_deadlock_look_along(void (*look)(int64_t now_ns, int64_t after_ns));
 

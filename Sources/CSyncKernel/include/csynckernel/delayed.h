@@ -52,9 +52,9 @@ typedef struct csk_delayed {
     uint32_t state;
 } csk_delayed_t;
 
-/* Queues `delayed->work` at `deadline_ns`, and never early. At 0 or less, without a period, it does so before the call
- * returns, so that the work stands before what is queued afterwards. With a period the work is queued again at each
- * multiple of the period after the deadline; a tick is skipped while the previous call still runs.
+/* Queues `delayed->work` at `deadline_ns`, and never early. At 0 or less, without a period, it is submitted before the
+ * call returns, so that the work stands before later work. With a period the work is queued again at each multiple of
+ * the period after the deadline; a tick is skipped while the previous call still runs.
  *
  * Both the queue and the memory stay in place until the last call. csk_workqueue_retain keeps a queue whose owner lets
  * it go before; the work then runs on it all the same. On a queue that waits when full, delayed work takes no room.
@@ -69,7 +69,7 @@ typedef struct csk_delayed {
 CSK_API CSK_MUST_USE int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns,
                                            int64_t period_ns, csk_work_function_t function);
 
-/* Does the same with a rank. */
+/* Starts delayed work with a rank, as csk_delayed_start does. */
 CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank,
                                                   int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 

@@ -2,53 +2,52 @@
  * callbacks.
  *
  * A gate has one holder at a time. Waiters are granted by rank: a higher priority goes first, and within one priority
- * whoever came first. A waiter is a thread that blocks in csk_gate_lock, or a caller-owned csk_gate_waiter_t whose
+ * the earliest arrival. A waiter is a thread that blocks in csk_gate_lock, or a caller-owned csk_gate_waiter_t whose
  * function is called when the gate is granted to it.
  *
  * Policies
  *   CSK_GATE_FAST    (zero) The gate is entered by one compare-and-swap and left by a plain store. A newcomer may take
  *                    a free gate if its rank is at least the highest that waits. A waiter that finds the gate taken
  *                    when it tries, 0.25 to 0.78 ms or more after it came, is handed the gate directly. Among waiters
- *                    the order is strict at every instant. But the one that was told to try may have no processor. Who
- *                    comes above it does not wait for it. Once it is 100 ms late, those behind it may go first, until
- *                    it comes and has its place again. The gate must outlive all calls of it: it is ILLEGAL to free
- *                    the gate as soon as one has unlocked it oneself while another thread's csk_gate_unlock, or any
+ *                    the order is strict at every instant. But the waiter that is designated to try may have no
+ *                    processor. An arrival of higher rank does not wait for it. Once it is 100 ms late, waiters behind
+ *                    it may go first, until it tries and has its place again. The gate must outlive all calls of it: it
+ *                    is ILLEGAL to free the gate after one's own unlock while another thread's csk_gate_unlock, or any
  *                    other call, may still be returning. (A csk_mutex has no such rule.)
  *   CSK_GATE_COMPACT This policy keeps the same promises with one word, at two locked instructions a round. The gate
  *                    may be freed as soon as it is unlocked. A FAST gate turns into a COMPACT one where the system
  *                    lacks membarrier, and under a bypass limit of its own.
- *   CSK_GATE_STRICT  This policy has one word and direct hand-over: nobody overtakes a waiter that has been queued, and
- *                    every wake is paid for. Who was granted the gate is its holder, and is waited for, before it runs.
+ *   CSK_GATE_STRICT  This policy has one word and direct hand-over: no arrival overtakes a queued waiter, and every
+ *                    hand-over costs a wake. A granted waiter is the holder before it runs, and the others wait for it.
  *
- * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit of its own. Whoever waits there at
- * a rank of CSK_PLACE_UNNAMED, since nobody named its priority, is overtaken by CSK_BYPASS_UNNAMED others that wait, at
- * most. Newcomers that find the gate free need not be counted, of whatever rank: what FAST says bounds these. Each 32
- * named waiters that are older than it make it one pass later. A limit of the gate's own counts newcomers too. Those
- * that wait for predicates are in neither.
+ * Zero-filled memory (CSK_GATE_INITIALIZER) is a free FAST gate with no bypass limit of its own. A waiter whose rank is
+ * CSK_PLACE_UNNAMED, since its priority was not named, is overtaken by at most CSK_BYPASS_UNNAMED other waiters.
+ * Newcomers that find the gate free may go uncounted, whatever their rank: the rule of FAST bounds these. Every 32
+ * older named waiters allow one more pass. A limit of the gate's own counts newcomers too. Neither limit covers waits
+ * for predicates.
  *
  * A status is 0 or one of these. EDEADLK: the calling thread holds this gate. ETIMEDOUT: the deadline passed first;
- * this is never early. EPERM: the caller unlocks what it does not hold. ESHUTDOWN: the gate was closed. EBUSY, EINVAL
- * and others: see the functions.
+ * this is never early. EPERM: the caller does not hold the gate that it unlocks. ESHUTDOWN: the gate was closed. EBUSY,
+ * EINVAL and others: see the functions.
  *
  * It is ILLEGAL for a thread to end while it holds a gate. The gate then stays held until it is initialized anew. With
- * glibc a thread that waits finds that out and reports it: see csk_set_reporter in observe.h. A plain gate knows its
- * holder by the thread pointer, which a later thread has if it gets the ended thread's memory. Until the report, which
+ * glibc a waiting thread detects and reports it: see csk_set_reporter in observe.h. A plain gate knows its holder by
+ * the thread pointer. A later thread has the same pointer if it gets the ended thread's memory. Until the report, which
  * with musl never comes, such a thread is taken for the holder: its lock gives EDEADLK, and its unlock leaves the gate.
- * Mutexes and recursive gates know their holder by a number that is never used twice, so they mistake no thread for
- * another.
+ * Mutexes and recursive gates know their holder by a number that is never used twice, so they confuse no two threads.
  *
  * No function here may be called from a signal handler.
  *
  * More than 400 lines: half of them say what the calls promise, and the inline paths can't stand elsewhere.
  *
- * fork. The child's thread holds what it held before, and may leave it, whoever waited in the parent. It may do so in a
- * handler of pthread_atfork too, if that handler was registered after the library was loaded. Nobody waits in the child
- * for a gate of the parent, and no function is called there for those that did. Their waiters are idle (csk_gate_cancel
- * gives EBUSY), lanes are empty, and both may be used again. A grant that nobody had adopted is the parent's; the gate
- * is free in the child. A gate that another thread held stays held, since what it protects may be half changed:
- * initialize it anew. A gate that was disowned, or granted to a waiter that needs no adoption, stays held too, and any
- * thread of the child may unlock it. A closed gate stays closed. It is ILLEGAL to fork in a waiter's function, unless
- * the child only calls exec or _exit.
+ * fork. The child's thread holds what it held before, and may leave it, even if others waited in the parent. It may
+ * also leave it in a pthread_atfork handler that was registered after the library was loaded. No waiter of the parent
+ * waits in the child, and its function is not called there. Such waiters are idle (csk_gate_cancel gives EBUSY), lanes
+ * are empty, and both may be used again. A grant that was not adopted is the parent's; the gate is free in the child. A
+ * gate that another thread held stays held, since what it protects may be half changed: initialize it anew. A gate that
+ * was disowned, or granted to a waiter that needs no adoption, stays held too, and any thread of the child may unlock
+ * it. A closed gate stays closed. It is ILLEGAL to fork in a waiter's function, unless the child only calls exec or
+ * _exit.
  *
  * Example: a thread and a callback take turns.
  *
@@ -107,7 +106,7 @@ typedef struct csk_gate_attr {
                               1000 */
 } csk_gate_attr_t;
 
-/* The fields belong to the library; src/lock/gate_words.h says who may change which. */
+/* The fields belong to the library; src/lock/gate_words.h says what may change each. */
 struct csk_gate {
     uint64_t held;
     uint64_t summary;
@@ -118,7 +117,7 @@ struct csk_gate {
     csk_gate_waiter_t *oldest;
     csk_gate_waiter_t *pending;
     uint32_t oldest_bypassed;
-    uint32_t bounded; /* how many wait that are under a limit */
+    uint32_t bounded; /* waiters that are under a limit */
     uint32_t waiting;
     uint32_t lost_grants;
     uint32_t depth;
@@ -136,13 +135,13 @@ struct csk_gate {
     { 0 }
 #endif
 
-/* Called once for each asynchronous waiter that was accepted. With status 0 the gate is the waiter's and must be
- * unlocked in the end. With ETIMEDOUT or ECANCELED it is not the waiter's. The function runs on whatever thread granted
- * the gate or ended the wait: one that leaves the gate, but also one that comes, gives up, cancels, queues or forgets a
- * waiter, or the timers' thread; possibly before csk_gate_lock_async returns. It never runs recursively: what is
- * granted meanwhile runs after it has returned. No lock is held while it runs. It must not block, since its thread may
- * be on its way into, or out of, any gate. The waiter is the caller's again, except that an adoptable one stays in use
- * until csk_gate_adopt has returned 0. */
+/* Called once for each asynchronous waiter that was accepted. With status 0 the waiter holds the gate, which must be
+ * unlocked in the end. With ETIMEDOUT or ECANCELED it does not. The function runs on the thread that granted the gate
+ * or ended the wait: one that leaves the gate, comes, gives up, cancels, queues or forgets a waiter, or the timers'
+ * thread; possibly before csk_gate_lock_async returns. It never runs recursively: functions of later grants run after
+ * it has returned. No lock is held while it runs. It must not block, since its thread may be on its way into, or out
+ * of, any gate. The waiter is the caller's again, except that an adoptable one stays in use until csk_gate_adopt has
+ * returned 0. */
 typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
 
 /* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. The
@@ -174,8 +173,8 @@ struct csk_gate_waiter {
     };
     union {
         csk_gate_waiter_t *next_ready;
-        uint64_t task; /* a callback, while it waits and is listed for views: the task that waits by it; 0 for none.
-                          At a semaphore that may note its holder: who waits, see src/lock/sem_queue.h */
+        uint64_t task; /* a callback, while it waits and views list it: the task that waits by it; 0 for none. At a
+                          semaphore that may record its holder: the waiter, see src/lock/sem_queue.h */
     };
     union {
         uint64_t thread;
@@ -204,7 +203,7 @@ struct csk_gate_waiter {
 };
 
 /* Called when the gate is granted to a lane. It runs like the function of a waiter. It first makes sure that gate and
- * lane stay in place, then calls csk_gate_lane_taken, and tells the lane's queue to call csk_gate_begin. */
+ * lane stay in place, then calls csk_gate_lane_taken, and has the lane's queue call csk_gate_begin. */
 typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
 
 /* The waiters of one gate that are performed on one queue or executor: see csk_gate_lock_lane. The caller owns the
@@ -244,7 +243,7 @@ CSK_API int csk_gate_destroy(csk_gate_t *gate);
 /* ---- Entering and leaving by threads ----------------------------------------------------------------------------- */
 
 /* For the inline functions only. */
-#define CSK_GATE_READY UINT64_C(1)   /* `summary` of a FAST gate for which nobody waits */
+#define CSK_GATE_READY UINT64_C(1)   /* `summary` of a FAST gate without waiters */
 #define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
 
 /* The identity of the calling thread in plain gates: its thread pointer, whose low four bits are zero. Another thread
@@ -266,7 +265,7 @@ CSK_API int csk_gate_lock_recursive_slow(csk_gate_t *gate, csk_rank_t rank, int6
 CSK_API int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank);
 CSK_API int csk_gate_unlock_recursive_slow(csk_gate_t *gate);
 
-/* The uncontended entry alone. Returns true when the gate was taken; false says nothing about the reason. */
+/* The uncontended entry alone. Returns true when the gate was taken. False gives no reason. */
 static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
     uint64_t expected = 0;
     return CSK_LIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) == CSK_GATE_READY) &&
@@ -274,9 +273,9 @@ static inline bool csk_gate_enter_fast(csk_gate_t *gate) {
                                                   __ATOMIC_RELAXED));
 }
 
-/* Takes the gate at `rank`, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
- * passed tries once. A rank that csk_rank does not give is EINVAL. An idle gate may be taken all the same, since the
- * rank has no meaning there. */
+/* Takes the gate at `rank`, and waits until `deadline_ns`: CSK_NEVER waits for ever, and a deadline that has passed
+ * tries once. A rank that csk_rank does not give is EINVAL. An idle gate may be taken all the same, since the rank has
+ * no meaning there. */
 CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_lock_slow(gate, rank, deadline_ns);
 }
@@ -286,12 +285,12 @@ CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t
 CSK_MUST_USE static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }
-/* Does the same until an absolute CLOCK_MONOTONIC deadline; also returns ETIMEDOUT. */
+/* Takes the gate, and waits by priority until an absolute CLOCK_MONOTONIC deadline. Also returns ETIMEDOUT. */
 CSK_MUST_USE static inline int csk_gate_timedlock(csk_gate_t *gate, int32_t priority, int64_t deadline_ns) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
-/* Takes the gate if it can without waiting. Returns EBUSY when the gate is held, by the caller too, or when somebody of
- * higher rank waits for it; ESHUTDOWN when it was closed and nobody holds it yet. */
+/* Takes the gate if it can without waiting. Returns EBUSY when the gate is held, by the caller too, or when a waiter of
+ * higher rank waits; ESHUTDOWN when it was closed and has no holder yet. */
 CSK_MUST_USE static inline int csk_gate_trylock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_enter_fast(gate) ? 0 : csk_gate_trylock_slow(gate, csk_rank(priority, CSK_PLACE_BACK));
 }
@@ -300,7 +299,7 @@ static inline bool csk_gate_is_mine(const csk_gate_t *gate) {
     uint64_t holder = __atomic_load_n(&gate->held, __ATOMIC_RELAXED) & ~UINT64_C(7);
     return holder == csk_self() || (CSK_UNLIKELY((int64_t)holder < 0) && holder == csk_thread_number);
 }
-/* For the inline functions only: frees a gate whose summary said that nobody waits. */
+/* For the inline functions only: frees a gate whose summary said that there are no waiters. */
 static inline void csk_gate_free_and_look(csk_gate_t *gate) {
     CSK_SECTION_ENDS();
     __atomic_store_n(&gate->held, (uint64_t)0, __ATOMIC_RELEASE);
@@ -308,7 +307,7 @@ static inline void csk_gate_free_and_look(csk_gate_t *gate) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (CSK_UNLIKELY(__atomic_load_n(&gate->summary, __ATOMIC_RELAXED) != CSK_GATE_READY)) csk_gate_post(gate);
 }
-/* Leaves a gate that the calling thread has entered and holds, as the end of a scope does, without asking who holds it.
+/* Leaves a gate that the calling thread has entered and holds, as the end of a scope does, without checking the holder.
  * It is ILLEGAL elsewhere: for a gate of another thread, and after csk_gate_disown. Never blocks. It may run functions
  * of asynchronous waiters. */
 static inline void csk_gate_leave(csk_gate_t *gate) {
@@ -318,7 +317,7 @@ static inline void csk_gate_leave(csk_gate_t *gate) {
     }
     (void)csk_gate_unlock_slow(gate);
 }
-/* Leaves a gate that the calling thread holds, or that nobody in particular holds (after csk_gate_disown, or after a
+/* Leaves a gate that the calling thread holds, or that no particular thread holds (after csk_gate_disown, or after a
  * grant to an asynchronous waiter). Returns 0, or EPERM with nothing changed. Never blocks. It may run functions of
  * asynchronous waiters. */
 static inline int csk_gate_unlock(csk_gate_t *gate) {
@@ -339,7 +338,7 @@ CSK_API int csk_gate_disown(csk_gate_t *gate);
  * Each lock by the thread that holds the gate counts, and needs its own unlock. The recursive functions and the plain
  * ones must not be mixed on one gate. A lock returns EAGAIN at 2^32 levels. */
 
-/* The uncontended entry alone, or one more level. Returns 0, EAGAIN, or EBUSY, which says nothing about the reason. */
+/* The uncontended entry alone, or one more level. Returns 0, EAGAIN, or EBUSY, which gives no reason. */
 CSK_MUST_USE static inline int csk_gate_enter_recursive(csk_gate_t *gate) {
     uint64_t self = csk_thread_number, expected = 0;
     if (CSK_UNLIKELY(self == CSK_THREAD_UNNUMBERED)) return EBUSY;
@@ -362,8 +361,8 @@ CSK_MUST_USE static inline int csk_gate_lock_recursive(csk_gate_t *gate, int32_t
                ? status
                : csk_gate_lock_recursive_slow(gate, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
 }
-/* Does the same without waiting. Returns EBUSY when another thread holds the gate, or when somebody of higher rank
- * waits for it. */
+/* Takes the gate, or one more level, without waiting. Returns EBUSY when another thread holds the gate, or when a
+ * waiter of higher rank waits. */
 CSK_MUST_USE static inline int csk_gate_trylock_recursive(csk_gate_t *gate, int32_t priority) {
     int status = csk_gate_enter_recursive(gate);
     return CSK_LIKELY(status != EBUSY) ? status
@@ -392,8 +391,8 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
  * gate once the thread leaves. */
 CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority,
                                              int64_t deadline_ns, csk_gate_function_t function, void *context);
-/* Does the same at any rank; EINVAL also for one that csk_rank does not give. The grant of an `adoptable` waiter is
- * provisional until csk_gate_adopt: see there. */
+/* Queues `waiter` at any rank. EINVAL also for a rank that csk_rank does not give. The grant of an `adoptable` waiter
+ * is provisional until csk_gate_adopt: see there. */
 CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                                     int64_t deadline_ns, bool adoptable, csk_gate_function_t function,
                                                     void *context);
@@ -412,11 +411,10 @@ CSK_API int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
  * It is for an adoptable waiter, or one of an executor's lane, whose function typically hands work to another thread.
- * As long as nobody has adopted such a grant, it is taken back once others have waited for 1 ms: for 2 ms the next
- * time, and so on up to 1 s. So a work queue that is stuck behind the gate can't stop the gate. After that
- * csk_gate_adopt returns EAGAIN, the gate is not held, and csk_gate_relock_async puts the waiter back at its old place.
- * In a lane EAGAIN also says that a waiter which comes before this one has come meanwhile, and is granted the gate
- * then.
+ * Until such a grant is adopted, it is taken back once others have waited for 1 ms: for 2 ms the next time, and so on
+ * up to 1 s. So a work queue that is stuck behind the gate can't stop the gate. After that csk_gate_adopt returns
+ * EAGAIN, the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. In a lane EAGAIN also
+ * says that a waiter which goes first has come meanwhile, and is granted the gate.
  *
  * It is ILLEGAL to adopt for a waiter whose grant was unlocked already: while the gate is granted to another waiter
  * that needs no adoption, the two can't be told apart. */
@@ -428,12 +426,12 @@ CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter
  * has not adopted. Returns 0 or EINVAL. */
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 
-/* Refuses whoever comes from now on (ESHUTDOWN), and queues `waiter` behind everybody accepted so far. When its
- * function is called, the gate is the waiter's for good. What the gate protects can be destroyed then. After it the
- * gate can be, once the functions of all other waiters have been called and no csk_gate_begin is owed; a FAST one only
- * once each call of the gate has returned, among them this one and the one that calls `function`. Returns 0; ESHUTDOWN
- * the second time; EBUSY when the waiter is in use; EINVAL without a function. If nobody holds the gate, waits or has
- * lost a grant, `function` is called before this returns, or after the function of a waiter that calls this. */
+/* Refuses all later arrivals (ESHUTDOWN), and queues `waiter` behind everything accepted so far. When its function is
+ * called, the waiter holds the gate for good, and what the gate protects can be destroyed. Then the gate itself can be,
+ * once the functions of all other waiters have been called and no csk_gate_begin is owed; a FAST one only once each
+ * call of the gate has returned, among them this one and the one that calls `function`. Returns 0; ESHUTDOWN the second
+ * time; EBUSY when the waiter is in use; EINVAL without a function. If the gate has no holder, no waiter and no lost
+ * grant, `function` is called before this returns, or after the function of a waiter that calls this. */
 CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
                                         void *context);
 
@@ -441,40 +439,40 @@ CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *wai
  *
  * A lane is one for each gate and queue. Waiters of one lane always begin in order among those that have not begun: by
  * rank, then by ticket. Each grant is provisional. If the queue has not begun within the grace (see csk_gate_adopt),
- * waiters of other lanes and those without a lane go first. Nothing of the lane is granted then until its queue comes,
- * and its first waiter is next after that. So at most one begin is owed at a time. Waiters of a lane that waits for its
- * queue can time out and be cancelled. A bypass limit is part of the order: what it makes next begins before higher
- * ranks of its lane, and while a lane waits for its queue, its waiters count those that overtake them.
+ * waiters of other lanes and those without a lane go first. Until the queue comes, no waiter of the lane is granted;
+ * then its first waiter is next. So at most one begin is owed at a time. Waiters of a lane that waits for its queue can
+ * time out and be cancelled. A bypass limit is part of the order: a waiter that it moves up begins before higher ranks
+ * of its lane, and while a lane waits for its queue, its waiters count those that overtake them.
  *
- * The lane of a queue has a function, which is called when the gate is granted to the lane. Whoever comes first on that
+ * The lane of a queue has a function, which is called when the gate is granted to the lane. The first begin on that
  * queue performs the lane's first waiter (csk_gate_begin). The functions of its waiters are called for ETIMEDOUT and
- * ECANCELED only. The lane of an executor has no function. Its waiters are tasks, of which none can begin in place of
- * another. The function of the waiter that was granted is called, and it adopts. */
+ * ECANCELED only. The lane of an executor has no function. Its waiters are tasks, and none can begin in place of
+ * another. The function of the granted waiter is called, and adopts. */
 
-/* Does what csk_gate_lock_async_ranked does, for a waiter of a lane. */
+/* Queues `waiter` as csk_gate_lock_async_ranked does, in a lane. */
 CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                             int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
                                             void *context);
 
-/* Does the same for the lane of a queue or executor that `key` names, a different number for each. The lane is looked
- * up in `lanes`. Where there is none, one that nobody uses any more becomes this one, or else *spare, zero-filled
- * memory of the caller's: *spare is NULL then, and `lanes` has the memory until the caller takes the set apart, once
- * nobody waits at the gate and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
+/* Queues `waiter` in the lane of the queue or executor that `key` names, a different number for each. The lane is
+ * looked up in `lanes`. Where there is none, a lane no longer in use becomes this one, or else *spare, zero-filled
+ * memory of the caller's: *spare is NULL then, and `lanes` keeps the memory until the caller takes the set apart, once
+ * the gate has no waiters and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
  * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(n / 16) more,
  * where n is the most lanes that were ever in use at once. */
 CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
                                              int64_t deadline_ns, csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
                                              csk_gate_lane_t **spare, csk_gate_function_t function, void *context);
 
-/* Takes a lane out of a set that nobody uses any more, so that its memory can be freed. Returns NULL when there is none
+/* Takes a lane out of a set that is no longer in use, so that its memory can be freed. Returns NULL when there is none
  * left. */
 CSK_API csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes);
 
 /* For the inline functions only: the grace of the pending grant begins now. */
 CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
 
-/* Tells the holder whether a grant was taken back whose waiter has not come since. If so, a task must not enter by
- * csk_gate_lock or csk_gate_enter_fast: the waiter may be one of its executor, and come before it. */
+/* Returns true if a grant was taken back whose waiter has not come since. For the holder. If so, a task must not enter
+ * by csk_gate_lock or csk_gate_enter_fast: the waiter may be one of its executor, and come before it. */
 static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) {
     return __atomic_load_n(&gate->lost_grants, __ATOMIC_RELAXED) != 0;
 }
@@ -488,31 +486,31 @@ static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) 
 
 /* Called on the queue of a lane whose function was called, once for each call. It makes the calling thread the holder
  * for the waiter that is the lane's first at this moment, and stores it in `*waiter`; that waiter is the caller's
- * again. Returns 0 or one of these. EAGAIN: there is nothing to perform now, since all have timed out or been
- * cancelled, or the grant was lost; the lane's function is called again when it is the lane's turn. EINVAL: no begin is
- * owed. Never waits. O(log n) amortized. */
+ * again. Returns 0 or one of these. EAGAIN: no waiter can begin now, since all have timed out or been cancelled, or the
+ * grant was lost; the lane's function is called again when it is the lane's turn. EINVAL: no begin is owed. Never
+ * waits. O(log n) amortized. */
 CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
 
 /* Leaves a gate that the calling thread holds, on a thread that can begin on the lane's queue. If it stores true in
  * *goes_on, the gate was granted to that lane, the lane's function is not called, and a csk_gate_begin is owed. `key`
  * is what the lane had before the last csk_gate_begin, and 0 for one that is in no set: a lane all of whose waiters
- * have begun may be another's meanwhile, and this call does not go on with it then. Returns 0 or EPERM. */
+ * have begun may have another key meanwhile, and then this call does not go on with it. Returns 0 or EPERM. */
 CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, bool *goes_on);
 
 /* ---- What must not run inside of functions of waiters ------------------------------------------------------------ */
 
 /* A call that the function of an asynchronous waiter postpones because the call may block. It is for functions that
- * have somebody else's code to run. */
+ * have to run code of others. */
 typedef struct csk_gate_later csk_gate_later_t;
 struct csk_gate_later {
     csk_gate_later_t *next;
     void (*function)(csk_gate_later_t *later);
 };
 /* Calls later->function(later), which may free `later`, once this thread is outside of all functions of waiters: at
- * once if the thread is there already. There the function may block and run any code of users, but not on the timers'
- * thread (csk_timer_is_current). If csk_gate_call_later returns false, the function is not called: the thread is about
- * to wait itself, so the call must be made on another one. If such a function leaves a gate, and the next one granted
- * postpones a call too, that call nests inside of the first: a long chain of them needs a stack. */
+ * once if the thread is there already. There the function may block and run any code, but not on the timers' thread
+ * (csk_timer_is_current). If csk_gate_call_later returns false, the function is not called: the thread is about to
+ * wait, so the call must be made on another one. If such a function leaves a gate, and the next one granted postpones a
+ * call too, that call nests inside of the first: a long chain of them needs a stack. */
 CSK_API bool csk_gate_call_later(csk_gate_later_t *later);
 
 /* The number of waiters at some instant during the call, for statistics and tests. */

@@ -3,9 +3,9 @@
  *
  * Looking at the top is O(1). Inserting, popping, and removing any node are O(log n), each time and not only on
  * average; and O(1) for nodes that come in order. Nothing allocates, nothing recurses, and nothing blocks. The heap is
- * not synchronized: the lock of its owner protects it. So a signal handler, or a child of fork, may use it if nobody
- * else was changing it. A zero-filled heap is empty. A node needs no initialization but
- * its rank and ticket, belongs to at most one heap at a time, and must stay at its address while it is in one.
+ * not synchronized: the lock of its owner protects it. So a signal handler, or a child of fork, may use it if no other
+ * thread was changing it. A zero-filled heap is empty. A node needs no initialization but its rank and ticket, belongs
+ * to at most one heap at a time, and must stay at its address while it is in one.
  *
  * Example: jobs by rank.
  *

@@ -1,10 +1,10 @@
-/* inspect.h: a live view of who waits for whom, also where every worker and every thread of the program is stuck.
+/* inspect.h: a live view of waiters and holders, and of where every worker and every thread of the program is stuck.
  *
  * Each thread that parks in a wait of this library says in a record of its own for what it waits. The view is taken
- * from these records. Where it meets an object, it reads who holds it and who stands in its queue. Nothing has to be
- * switched on for waits of threads: a record costs some ten instructions for each park, on a cache line of the thread's
- * own, and an operation that does not wait costs nothing. Waits of callbacks are found where a thread waits at the same
- * object, and at all objects while csk_inspect_callbacks is on.
+ * from these records. At each object it reads the holders and the queue. Nothing has to be switched on for waits of
+ * threads: a record costs some ten instructions for each park, on a cache line of the thread's own, and an operation
+ * that does not wait costs nothing. Waits of callbacks are found where a thread waits at the same object, and at all
+ * objects while csk_inspect_callbacks is on.
  *
  *     csk_inspect_print(NULL, CSK_INSPECT_TEXT, print, stderr);     from any thread
  *     csk_inspect_serve("/run/user/1000/server.waits", SIGUSR2);    socat - UNIX-CONNECT:/run/user/1000/server.waits
@@ -102,7 +102,7 @@ typedef struct csk_inspected_waiter {
     csk_rank_t rank;    /* 0 where the object knows no ranks. The priority is rank >> 2 */
     int64_t ticket;     /* orders those of one rank: a lower one comes first; 0 where it is not known */
     int64_t since_ns;   /* when it began to wait, by CLOCK_MONOTONIC; 0 where that is not known, as with a callback that
-                           came while nobody asked for that (see csk_inspect_callbacks) */
+                           came while callbacks were not listed (see csk_inspect_callbacks) */
     int64_t deadline_ns;           /* CSK_NEVER: it has none, or it is not known */
     csk_inspected_thread_t thread; /* of a thread; zero for a callback */
     uint64_t wait;                 /* which of the thread's waits it is: another number for each wait. 0: not known */
@@ -119,7 +119,7 @@ typedef struct csk_inspected_waiter {
 } csk_inspected_waiter_t;
 
 enum {
-    CSK_HELD_BY_NOBODY = 0,   /* it is free; or nobody holds objects of this kind */
+    CSK_HELD_BY_NOBODY = 0,   /* it is free; or objects of this kind have no holder */
     CSK_HELD_BY_THREAD = 1,   /* `thread` */
     CSK_HELD_BY_READERS = 2,  /* `count` of them, and `thread` is one of those that are known */
     CSK_HELD_BY_CALLBACK = 3, /* a callback that was granted it, or a thread that has disowned it. `waiter` and `lane`
@@ -142,7 +142,7 @@ typedef struct csk_inspected_holder {
 } csk_inspected_holder_t;
 
 enum {
-    CSK_INSPECT_BUSY = 1,      /* its lock could not be had: the holder may be stale, and who waits is incomplete */
+    CSK_INSPECT_BUSY = 1,      /* its lock could not be had: the holder may be stale, and the waiters are incomplete */
     CSK_INSPECT_MORE = 2,      /* more wait than are shown */
     CSK_INSPECT_CLOSED = 4,    /* it refuses newcomers */
     CSK_INSPECT_SUSPENDED = 8, /* a work queue that begins nothing until it is resumed */
@@ -162,7 +162,7 @@ typedef struct csk_inspected_object {
     int64_t posted_ns;     /* see CSK_INSPECT_POSTED; 0: not known. The pool notes it to within 2 ms, once it makes no
                               headway */
     int64_t running_ns;    /* when the work of a work queue began that its holder, a worker, runs; or since when its
-                              holder has an object of a runtime's (task.h). 0: not known. It is noted while callbacks
+                              holder has an object of a runtime's (task.h). 0: not known. It is recorded while callbacks
                               are listed (csk_inspect_callbacks) */
     uint32_t first_waiter; /* index of the first waiter in the view */
     uint32_t waiter_count; /* how many of them the view has */
@@ -224,16 +224,16 @@ typedef struct csk_inspection {
 
 /* Takes a view into the arrays of `inspection`, whose other members it sets. An array may be NULL with no room. Returns
  * 0; EINVAL: an array is NULL that has room; or EBUSY: other threads take views, one after the other, for 100 ms.
- * Nothing is allocated. Waits for nobody: each lock is tried for 2 ms at most, all of them together for 50 ms. Takes
- * some microseconds for each object, and 10 us for each thread that waits or holds something, whose name is read from
- * /proc. */
+ * Nothing is allocated. Never waits for other threads: each lock is tried for 2 ms at most, all of them together for 50
+ * ms. Takes some microseconds for each object, and 10 us for each thread that waits or holds something, whose name is
+ * read from /proc. */
 CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
 
 /* With `on`, objects are listed at which callbacks wait from now on, so that a view finds them where no thread waits,
- * and says since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock. Work
- * queues are listed too that are suspended from now on. The list holds CSK_INSPECT_LISTED objects, fewer where their
- * addresses are alike. Workers note, too, since when they run a work of a queue, by two readings of the clock. While it
- * is off, each of these costs one load. It counts: each call with `on` needs one without. Never blocks. */
+ * and shows since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock.
+ * Work queues are listed too that are suspended from now on. The list holds CSK_INSPECT_LISTED objects, fewer where
+ * their addresses are alike. Workers note, too, since when they run a work of a queue, by two readings of the clock.
+ * While it is off, each of these costs one load. It counts: each call with `on` needs one without. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);
 

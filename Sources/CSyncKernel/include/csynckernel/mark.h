@@ -1,4 +1,4 @@
-/* mark.h: threads that must not block, and who tells when they do.
+/* mark.h: threads that must not block, and reports when they do.
  *
  * A thread that runs many things in turn (an event loop, a thread of a cooperative pool, a main thread that serves a
  * queue) holds all of them up while it waits for a lock. Such a thread marks itself. When it has then waited for 100 ms
@@ -12,12 +12,12 @@
  * The report says what kind of thread it is: in csk_event_t.rank, and a main thread is called that.
  *
  * A wait is seen once its thread has parked. An operation that doesn't park costs nothing for it, and a park a load.
- * While there are marked threads, the library's thread looks every 50 ms; without any it sleeps.
+ * While there are marked threads, the library's thread checks every 50 ms; without any it sleeps.
  *
  * No function here may be called from a signal handler.
  *
- * fork. The child's thread is not marked. The function of csk_thread_mark_by is asked in the child too, but nobody
- * looks there until the child marks a thread, gives such a function itself, begins the watch of deadlock.h, or has a
+ * fork. The child's thread is not marked. The function of csk_thread_mark_by is asked in the child too, but no thread
+ * checks there until the child marks a thread, gives such a function itself, begins the watch of deadlock.h, or has a
  * grace period of rcu.h.
  *
  * Example: an event loop's thread waits for a gate that another thread holds.

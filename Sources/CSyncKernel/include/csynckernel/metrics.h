@@ -49,11 +49,11 @@ CSK_BEGIN_DECLS
  * takes some 3 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0
  * or ENOMEM. May be called from any thread; never blocks. */
 CSK_API int csk_metrics_start(void);
-/* Ends it. What was counted stays, and waits under way are still counted. May be called from any thread; never
- * blocks. */
+/* Ends the counting. What was counted stays, and waits under way are still counted. May be called from any thread;
+ * never blocks. */
 CSK_API void csk_metrics_stop(void);
 
-/* Whether it is on. Never blocks. */
+/* Returns true while waits are counted. Never blocks. */
 CSK_API bool csk_metrics_is_running(void);
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -94,9 +94,9 @@ typedef struct csk_metrics_entry {
     uint64_t granted, timed_out, refused;
     /* Of works, `refused` counts those and callers that a queue did not accept: it was full, shut down, or had no room
      * by their deadline. `dropped` counts those that it had accepted and ended with ECANCELED, since others came or it
-     * was shut down. What csk_workqueue_cancel takes out is in neither. `most_waiting` is the most that has waited in a
-     * queue, of what is known: without a bound, what workers had found there, who look what has come when nothing else
-     * is left; with a bound, what waited when somebody found the queue full. */
+     * was shut down. What csk_workqueue_cancel takes out is in neither. `most_waiting` is the most that is known to
+     * have waited in a queue. Without a bound it is what workers found, which sort new work when nothing else is left.
+     * With a bound it is what waited when a caller found the queue full. */
     uint64_t dropped, most_waiting;
     /* Of works one in 1024 is timed, by chance, and counts as 1024. Of one name it is known of eight at once how long
      * they have waited: in a line of more than some thousands the others count as having waited as long as the last of

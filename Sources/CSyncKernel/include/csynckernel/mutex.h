@@ -5,15 +5,15 @@
  * another thread's unlock has not returned yet, as POSIX demands. Waiters are granted it in the order of
  * their arrival. Zero-filled memory (CSK_MUTEX_INITIALIZER) is a free mutex.
  *
- * A thread that ends while it holds a mutex leaves it held. With glibc a thread that waits for the mutex reports that,
- * see csk_set_reporter in observe.h. No later thread is taken for the one that has ended, whatever memory it gets.
+ * A thread that ends while it holds a mutex leaves it held. With glibc a thread that waits for the mutex reports that:
+ * see csk_set_reporter in observe.h. No later thread is taken for the ended one, whatever memory it gets.
  *
  * No function here may be called from a signal handler.
  *
  * fork. As with pthread's mutex, the child's thread holds what it held before, at the same depth, and may unlock it,
- * whoever waits for it in the parent. It may do so in a handler of pthread_atfork too. A mutex that another thread held
- * stays held in the child and must be initialized anew. A mutex for which other threads only waited is as good as
- * new.
+ * even if others wait for it in the parent. It may also unlock it in a pthread_atfork handler. A mutex that another
+ * thread held stays held in the child and must be initialized anew. A mutex for which other threads only waited may be
+ * used at once.
  *
  * Example: a function that may be called with and without the mutex.
  *
@@ -92,7 +92,7 @@ CSK_MUST_USE static inline int csk_mutex_timedlock(csk_mutex_t *mutex, int64_t d
     }
     return csk_mutex_lock_slow(mutex, deadline_ns);
 }
-/* Does the same without a deadline. */
+/* Takes the mutex, or one more level of it, and waits as long as it takes. Returns 0, or EAGAIN at 2^32 levels. */
 static inline int csk_mutex_lock(csk_mutex_t *mutex) { return csk_mutex_timedlock(mutex, CSK_NEVER); }
 
 /* Takes the mutex, or one more level of it, if it can without waiting. Returns EBUSY when another thread holds it, or

@@ -8,7 +8,7 @@
  *     ... csynckernel: sessions at 0x5581...: the thread that holds it has ended; a thread has waited for 1.0 s ...
  *
  * An object without a name may have a place: where in the source it was made. It stands in two words behind the object
- * (csk_placed_gate_t and the like), and nobody copies it.
+ * (csk_placed_gate_t and the like), and it is never copied.
  *
  * An object that csk_..._destroy ends, or csk_workqueue_release once its work has ended, loses its name then. The name
  * of any other object has to be ended by csk_unname before the memory is used for something else, or that has the name.
@@ -84,8 +84,8 @@ typedef struct csk_place {
     uint64_t line;
 } csk_place_t;
 
-/* Objects with a place. The object is initialized first, and its place set before it is shared. Whoever initializes it
- * anew sets the place again. */
+/* Objects with a place. The object is initialized first, and its place set before it is shared. Initializing the object
+ * anew requires setting the place again. */
 typedef struct csk_placed_gate {
     csk_gate_t gate;
     csk_place_t place;
@@ -98,8 +98,8 @@ typedef struct csk_placed_sem {
     csk_sem_t sem;
     csk_place_t place;
 } csk_placed_sem_t;
-/* A semaphore of one permit that knows who has the permit, for views and for the deadlock watch. It notes that by
- * itself (csk_held_sem_begin_noting), or who has it says so (csk_held_sem_begin, csk_sem_set_holder,
+/* A semaphore of one permit that knows its holder, for views and for the deadlock watch. It records the holder itself
+ * (csk_held_sem_begin_noting), or the holder sets it (csk_held_sem_begin, csk_sem_set_holder,
  * csk_sem_set_holding_thread). */
 typedef struct csk_held_sem {
     csk_placed_sem_t placed;
@@ -137,15 +137,15 @@ static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->holder = 0;
     held->placed.sem.has_holder = 1;
 }
-/* The same, and the semaphore notes its holder by itself, if it was initialized with one permit: whoever takes the
- * permit is its holder until it is signalled. It does so while somebody wants to know, which is while the deadlock
- * watch is on (deadlock.h) or callbacks are listed (csk_inspect_callbacks): one that begins then, at once; another from
- * the next time on that somebody has to wait there, so who has the permit at that moment is not known. Meanwhile each
- * call takes the semaphore's queue lock; else nothing costs more.
+/* As csk_held_sem_begin, and the semaphore records its holder itself, if it was initialized with one permit: the thread
+ * or task that takes the permit is the holder until the next signal. It records only while the deadlock watch is on
+ * (deadlock.h) or callbacks are listed (csk_inspect_callbacks). A semaphore made then records at once; another one from
+ * the next contended wait on, so the holder at that moment is not known. Meanwhile each call takes the semaphore's
+ * queue lock; else nothing costs more.
  *
- * A task is the holder where it is known which task the thread runs (csk_deadlock_know_tasks), and where it was told
- * for a callback (csk_deadlock_suspend); else the thread. A permit that somebody else gives back, or that nobody had
- * taken, shows that the semaphore is no lock, as does a change of its size: from then on no holder is known. Never
+ * A task is the holder where it is known which task the thread runs (csk_deadlock_know_tasks), and where a callback
+ * reported it (csk_deadlock_suspend); else the thread. A signal by a thread or task that is not the holder, or without
+ * a holder, shows that the semaphore is no lock. So does a change of its size. From then on no holder is known. Never
  * blocks. */
 CSK_API void csk_held_sem_begin_noting(csk_held_sem_t *held);
 /* Called by a task that has taken the permit, with its number, which is not 0; and with 0 before it gives the permit
@@ -153,13 +153,13 @@ CSK_API void csk_held_sem_begin_noting(csk_held_sem_t *held);
 static inline void csk_sem_set_holder(csk_sem_t *sem, uint64_t task) {
     __atomic_store_n(&((csk_held_sem_t *)(void *)sem)->holder, task, __ATOMIC_RELAXED);
 }
-/* The same for a thread that is in no task, with csk_thread_id(). */
+/* Called likewise by a thread that is in no task, with csk_thread_id(). */
 #define CSK_SEM_HELD_BY_THREAD (UINT64_C(1) << 63)
 static inline void csk_sem_set_holding_thread(csk_sem_t *sem, int32_t thread_id) {
     csk_sem_set_holder(sem, CSK_SEM_HELD_BY_THREAD | (uint32_t)thread_id);
 }
-/* The number of the task that has the permit, or CSK_SEM_HELD_BY_THREAD and a thread's id; 0: nobody has, or it is not
- * known. */
+/* The number of the task that has the permit, or CSK_SEM_HELD_BY_THREAD and a thread's id; 0: there is none, or it is
+ * not known. */
 static inline uint64_t csk_sem_holder(const csk_sem_t *sem) {
     const csk_held_sem_t *held = (const csk_held_sem_t *)(const void *)sem;
     return sem->has_holder ? __atomic_load_n(&held->holder, __ATOMIC_RELAXED) : 0;
@@ -175,8 +175,8 @@ static inline void csk_sem_begin_scope(csk_sem_t *sem, uint64_t task) {
 }
 /* For the inline functions only. */
 CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits);
-/* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while somebody
- * raises the task. Anybody else may signal there as well, and waits for nobody. */
+/* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while a waiter
+ * raises the task. Others may signal there as well, without blocking. */
 static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope, found = __atomic_load_n(scope, __ATOMIC_RELAXED);
     bool is_alone = csk_sem_in_all(__atomic_load_n(&sem->state, __ATOMIC_RELAXED)) == 1;
@@ -184,21 +184,21 @@ static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t perm
     else if (found == task) __atomic_compare_exchange_n(scope, &found, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, task, permits);
 }
-/* The next three let whoever waits raise the priority of the task that has the permit: at a semaphore of one permit
- * whose holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
+/* The next three let a waiter raise the priority of the task that has the permit: at a semaphore of one permit whose
+ * holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
  * longer than the internal lock.
  *
  * Called for a task that had to wait, once the permit is its own: it is the holder from then on. Returns the highest
- * rank of those that wait, to which the task is to be raised; CSK_SEM_NOBODY_WAITS where nobody does. Whoever comes
- * later pins it. */
+ * rank of those that wait, to which the task is to be raised; CSK_SEM_NOBODY_WAITS without waiters. A later caller pins
+ * it. */
 #define CSK_SEM_NOBODY_WAITS INT64_MIN
 CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
-/* Called by whoever waits, or for it, once the waiter is queued. Returns the holder, if it was not told of somebody as
- * urgent as this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from
- * ending, until csk_sem_unpin_holder: a signal, or the end of the task's scope, blocks until then. So nothing may come
- * between that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is
- * nobody to be raised, or who has the permit will see for itself; CSK_SEM_HOLDER_NOT_TOLD where somebody has it who has
- * not said so yet, or at a semaphore with scopes, where another task is pinned. Then ask again later. */
+/* Called by a waiter, or for it, once it is queued. Returns the holder, if it was not notified of a waiter as urgent as
+ * this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from ending,
+ * until csk_sem_unpin_holder: a signal, or the end of the task's scope, blocks until then. So nothing may come between
+ * that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is no task to
+ * raise, or the holder will find out itself; CSK_SEM_HOLDER_NOT_TOLD where the holder has not set itself yet, or at a
+ * semaphore with scopes, where another task is pinned. Then ask again later. */
 #define CSK_SEM_HOLDER_NOT_TOLD 1ull
 CSK_API uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency);
 CSK_API void csk_sem_unpin_holder(csk_sem_t *sem);

@@ -109,8 +109,8 @@ typedef struct csk_event {
     uint32_t object_kind; /* CSK_OBJECT_GATE, ... */
     int64_t waited_ns;
     const char *name;    /* the name or place of the object, where it has one (name.h); valid during the call only. Of
-                            a wait without a thread that begins, and of a lost grant, only what csk_name gave is told,
-                            since the object may be gone */
+                            a wait without a thread that begins, and of a lost grant, only what csk_name gave is
+                            reported, since the object may be gone */
     const char *running; /* the name of the work queue whose work the reporting thread runs; NULL for none, or for one
                             without a name */
 } csk_event_t;
@@ -126,21 +126,21 @@ typedef struct csk_observer {
  * it may be under way. Returns the observer that was attached before. Never blocks. */
 CSK_API const csk_observer_t *csk_observe(const csk_observer_t *observer);
 
-/* A reporter is called whether an observer is attached or not. A thread that waits for a gate or a mutex looks after
- * one second, and then ever more rarely, whether the thread that holds it still exists. If not, it reports
- * CSK_EVENT_HOLDER_ENDED, once for the object, and waits on. The object stays held for good, also against a later
- * thread that the system gives the same address. The waiting thread looks only while it is the next in order. A look
- * takes some microseconds for each thread of the process, and all looks together at most a twentieth of a processor: a
- * thousand threads that wait at locks of their own look in turns. That needs glibc: with musl no thread is ever found
- * to have ended. Nor can it find out where the system does not show the threads (without /proc, or under a filter of
- * system calls), or where a new thread has the address already. No live thread is ever reported as ended.
+/* A reporter is called whether an observer is attached or not. A thread that waits for a gate or a mutex checks after
+ * one second, and then ever more rarely, whether the holder still exists. If not, it reports CSK_EVENT_HOLDER_ENDED,
+ * once for the object, and waits on. The object stays held for good, also against a later thread that the system gives
+ * the same address. The waiting thread checks only while it is the next in order. A check takes some microseconds for
+ * each thread of the process, and all checks together at most a twentieth of a processor: a thousand threads that wait
+ * at locks of their own check in turns. That needs glibc: with musl no thread is ever found to have ended. Nor can it
+ * find out where the system does not show the threads (without /proc, or under a filter of system calls), or where a
+ * new thread has the address already. No live thread is ever reported as ended.
  *
- * A writer that waits for a read-write lock looks likewise. It reports CSK_EVENT_LONG_READ for up to four threads that
+ * A writer that waits for a read-write lock checks likewise. It reports CSK_EVENT_LONG_READ for up to four threads that
  * read the lock, once each time it waits. It reports CSK_EVENT_HOLDER_ENDED, within the same bounds, for those of them
  * that have ended, and for a writer that has.
  *
  * The pool reports CSK_EVENT_POOL_STUCK, on a thread of its own, when it has taken no work for a second and no worker
- * can be added either: there are as many as may be, or the system refuses. It does so again after two seconds more,
+ * can be added either: there are as many as may be, or the system refuses. It reports again after two seconds more,
  * then four, and so on up to 64. Each time it reports up to four queues that have themselves waited for a second or
  * longer. CSK_EVENT_HELD_BACK comes once. */
 typedef void (*csk_reporter_t)(const csk_event_t *event);

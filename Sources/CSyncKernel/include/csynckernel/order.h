@@ -108,7 +108,7 @@ CSK_API int csk_order_ignore(const void *object);
  * CSK_OBJECT_OTHER. The first is called by a thread that is about to enter, and may wait; not by one that only tries.
  * The second by one that has entered, the third by one that leaves. They do nothing while the checker is off. The last
  * one says that another lock begins at the address, which has nothing to do with the one before: call it where memory
- * is used anew for a lock of others. csk_sem_init does so by itself. None may be called from a signal handler. */
+ * is used anew for a lock of others. csk_sem_init calls it itself. None may be called from a signal handler. */
 CSK_API void csk_order_comes(const void *object, uint32_t kind);
 CSK_API void csk_order_entered(const void *object, uint32_t kind);
 CSK_API void csk_order_leaves(const void *object);

@@ -3,15 +3,15 @@
  * There is one pool in a process. It has as many workers as the process may use processors, and starts them when they
  * are first needed. These are as many as the affinity allows that stood when the library was loaded, and no more than
  * the CPU quota of the process's cgroups, rounded up; at least one. Workers have that affinity, and the scheduling
- * class and the niceness of that time, whoever uses the pool first. CSK_EVENT_HELD_BACK is reported where the niceness
- * is not permitted.
+ * class and the niceness of that time, whatever thread uses the pool first. CSK_EVENT_HELD_BACK is reported where the
+ * niceness is not permitted.
  *
  * A worker that waits inside this library says so, and the pool starts another one in its place: at once when none
- * runs, else within some milliseconds. For functions that block elsewhere, a thread of the pool looks when no worker
+ * runs, else within some milliseconds. For functions that block elsewhere, a thread of the pool checks when no worker
  * has come for waiting work for 1 ms. It asks the system which of the workers sleep inside their functions, and starts
  * others in their place, at most CSK_POOL_THREADS_MAX in all. Where all of them run, it starts one more every
- * millisecond, up to CSK_POOL_WORKERS_MAX, or as many as there are processors. Without /proc it goes by the
- * threads' processor times. Workers beyond the first ones end after 10 s without work.
+ * millisecond, up to CSK_POOL_WORKERS_MAX, or as many as there are processors. Without /proc it goes by the threads'
+ * processor times. Workers beyond the first ones end after 10 s without work.
  *
  * The worker that went to sleep last is woken first, one wake at a time: it wakes the next if there is more to do. A
  * pool that can't go on and may start no other worker reports that (CSK_EVENT_POOL_STUCK, observe.h).
@@ -23,9 +23,9 @@
  * of the two lower levels, in turn: while others keep coming, a level gets one item in 128, and one in 64 where the
  * other one is empty.
  *
- * Where a function ends its thread, by pthread_exit or at a cancellation point where somebody has cancelled the worker,
- * it also ends what it was part of. That is reported (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h), and another worker
- * takes the thread's place. A C++ exception that escapes from a function ends the program by std::terminate, as with
+ * Where a function ends its thread, by pthread_exit, or at a cancellation point after the worker was cancelled, it also
+ * ends what it was part of. That is reported (CSK_EVENT_THREAD_ENDED_BY_WORK in observe.h), and another worker takes
+ * the thread's place. A C++ exception that escapes from a function ends the program by std::terminate, as with
  * std::thread.
  *
  * No function here may be called from a signal handler.

@@ -1,8 +1,8 @@
-/* profile.h: who waits for locks, where, and behind whom. Waits of threads and of callbacks at gates, mutexes,
- * condition variables (from the signal on), semaphores and read-write locks are counted by the stacks of those who
- * waited, and by the stacks of those who let them in. Waits at work queues (of threads for a turn; of threads and
- * callbacks for room, and until one is drained) are counted by the stacks of those who waited alone: a worker ends
- * them, whose work is over by then. So are waits of tasks at objects of their runtime's (task.h).
+/* profile.h: waits for locks: where they are, and behind which holders. Waits of threads and of callbacks at gates,
+ * mutexes, condition variables (from the signal on), semaphores and read-write locks are counted by the stacks of the
+ * waiters, and by the stacks of the threads that let them in. Waits at work queues (of threads for a turn; of threads
+ * and callbacks for room, and until one is drained) are counted by the stacks of the waiters alone: a worker ends them,
+ * whose work is over by then. So are waits of tasks at objects of their runtime's (task.h).
  *
  * A wait of at least the threshold is kept. A shorter one is kept with the probability of its length by the threshold,
  * and then counts as the threshold, and as correspondingly many waits. So the sums are right on average, whatever the
@@ -12,7 +12,7 @@
  * wait takes its stack by frame pointers before it parks, and is added to a table of fixed size when it is over: no
  * memory is allocated, and no lock is taken but that of the names, where csk_name has given any. Code that is compiled
  * without frame pointers is left out of stacks: compile with -fno-omit-frame-pointer what is to stand in them. A
- * function whose last step leaves a lock may do so by a jump, and is then not in the stack of whoever leaves:
+ * function whose last step leaves a lock may do so by a jump, and is then not in the stack of the leaver:
  * -fno-optimize-sibling-calls keeps it there.
  *
  * No function here may be called from a signal handler.
@@ -20,7 +20,7 @@
  * fork. In a child nothing has been counted yet, and it counts on if the parent did. Where the system does not know
  * MADV_WIPEONFORK (Linux before 4.14), the child goes on from the counts of the parent.
  *
- * Example: who waited, and for how long.
+ * Example: which stacks waited, and for how long.
  *
  *     #include <csynckernel/csynckernel.h>
  *     #include <stdio.h>
@@ -51,8 +51,8 @@ enum { CSK_PROFILE_THREAD = 0, CSK_PROFILE_CALLBACK = 1 };
 
 /* What waits with one stack, priority, kind of waiter and name have in common. */
 typedef struct csk_profile_entry {
-    uint32_t side;   /* whose stack it is: WAITED, or LET_IN for one who left or signalled, and let the waiter in, up to
-                        which moment the wait is counted */
+    uint32_t side;   /* whose stack it is: WAITED; or LET_IN for a thread that left or signalled and let the waiter in,
+                        which is when the wait ends */
     uint32_t waiter; /* THREAD or CALLBACK: how it waited */
     int32_t priority;
     uint32_t depth;
@@ -63,14 +63,14 @@ typedef struct csk_profile_entry {
     int64_t delay_ns;        /* how long they took together */
 } csk_profile_entry_t;
 
-/* Begins, or goes on with this threshold, which is at least 1. Counts go on from where they were. The first call takes
- * some 5 MiB of address space, of which pages are used as they are needed, for the rest of the process. Returns 0,
- * EINVAL or ENOMEM. May be called from any thread; never blocks. */
+/* Begins the profile, or goes on with this threshold, which is at least 1. Counts go on from where they were. The first
+ * call takes some 5 MiB of address space, of which pages are used as they are needed, for the rest of the process.
+ * Returns 0, EINVAL or ENOMEM. May be called from any thread; never blocks. */
 CSK_API int csk_profile_start(int64_t threshold_ns);
-/* Ends it. What was counted stays, and waits under way are still counted. */
+/* Ends the profile. What was counted stays, and waits under way are still counted. */
 CSK_API void csk_profile_stop(void);
 
-/* Whether it is on. */
+/* Returns true while the profile is on. */
 CSK_API bool csk_profile_is_running(void);
 
 /* For runtimes with tasks that suspend. Callbacks that the calling thread queues from now on are waits of a task, whose
@@ -95,8 +95,8 @@ CSK_API uint64_t csk_profile_lost(void);
  * `print` is called with cancellation disabled. */
 CSK_API int csk_profile_print_pprof(const csk_profile_entry_t *entries, size_t count, uint32_t side, int64_t span_ns,
                                     csk_print_t print, void *context);
-/* The same as folded stacks, a line for each: functions from the outermost to the innermost with semicolons in between,
- * a blank, and the delay in nanoseconds. flamegraph.pl and speedscope read it. */
+/* Prints folded stacks, a line for each, as csk_profile_print_pprof does: functions from the outermost to the innermost
+ * with semicolons in between, a blank, and the delay in nanoseconds. flamegraph.pl and speedscope read it. */
 CSK_API int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t count, uint32_t side, csk_print_t print,
                                      void *context);
 

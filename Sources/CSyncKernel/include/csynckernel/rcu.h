@@ -73,7 +73,7 @@ typedef void (*csk_rcu_function_t)(csk_rcu_node_t *node);
 struct csk_rcu_node {
     void *reserved[2];           /* for csk_rcu_retire */
     csk_rcu_function_t function; /* for csk_rcu_retire */
-    void *context;               /* the owner's; nothing in the library looks at it */
+    void *context;               /* the owner's; the library does not read it */
 };
 
 /* ---- For the inline functions ---------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ static inline void csk_rcu_begin_section(unsigned long *word) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 /* What the word becomes at the end of a level. Release: a grace period that finds the section ended has all that it
- * did. It reads the word again and again, so nobody need be told. */
+ * did. It polls the word, so no notification is needed. */
 static inline void csk_rcu_end_level(unsigned long *word, unsigned long becomes) {
     CSK_SECTION_ENDS();
     __atomic_store_n(word, becomes, __ATOMIC_RELEASE);
@@ -132,7 +132,7 @@ CSK_API bool csk_rcu_is_reading(void);
 
 /* ---- Reclaiming -------------------------------------------------------------------------------------------------- */
 
-/* Has function(node) called after a grace period, on the reclaiming thread. Nobody who enters a section from now on may
+/* Has function(node) called after a grace period, on the reclaiming thread. A section that begins from now on must not
  * find the object any more. Functions run one after the other, in the order of one thread's calls. They may retire,
  * read and free, and must not wait for a section to end. Usually some 2 ms pass before the function is called, and as
  * long as the longest section takes. What is still retired when the process ends is not reclaimed.
@@ -160,7 +160,7 @@ CSK_API uint64_t csk_rcu_pending(void);
 
 /* Waits until every section that had begun before the call has ended, and everything retired before it is reclaimed.
  * Returns 0; EDEADLK inside a section or a reclaiming function; EAGAIN or ENOMEM where the system refuses the
- * reclaiming thread. It takes as long as the longest section and what is reclaimed; some 100 us where nobody reads. */
+ * reclaiming thread. It takes as long as the longest section and what is reclaimed; some 100 us without readers. */
 CSK_API CSK_MUST_USE int csk_rcu_barrier(void);
 
 /* Sets after how long a grace period is reported that has not ended (CSK_EVENT_MEMORY_WAITS, observe.h). It is 1 s
@@ -169,8 +169,8 @@ CSK_API CSK_MUST_USE int csk_rcu_barrier(void);
  * it has ended. The first report names the threads that are inside of a section for so long, and says what they do. A
  * thread is not known whose section is not this library's, or whose end can't be noticed.
  *
- * The library's thread "csk-watchdog", which mark.h and deadlock.h have too, looks and reports. The process's first
- * grace period starts it. It looks twice within the limit while there are grace periods, and else sleeps. Sections cost
+ * The library's thread "csk-watchdog", which mark.h and deadlock.h share, checks and reports. The process's first grace
+ * period starts it. It checks twice within the limit while there are grace periods, and else sleeps. Sections cost
  * nothing for it.
  *
  * The limit holds for grace periods that begin from now on; for the present one too, unless the limit was CSK_NEVER.

@@ -1,9 +1,9 @@
-/* rcu_map.h: a hash table whose lookups take no lock and wait for nobody, also while it grows. Writers are lock-free. A
- * writer that finds the table too full or too empty makes one of another size, and moves what is in it while everybody
- * else goes on.
+/* rcu_map.h: a hash table whose lookups take no lock and never wait, also while it grows. Writers are lock-free. A
+ * writer that finds the table too full or too empty makes one of another size, and moves what is in it while all others
+ * go on.
  *
  * Entries belong to the caller, have a csk_rcu_map_entry_t inside, and don't change while they are in the table. Keys
- * are the caller's: a hash, and a function that tells whether an entry has a key.
+ * are the caller's: a hash, and a function that compares an entry with a key.
  *
  * What was replaced or removed is the caller's to retire, once. It must not be freed or inserted anew before that.
  * Writers need no lock among themselves. None of these functions may be called from a signal handler. For fork the
@@ -82,7 +82,7 @@ typedef struct csk_rcu_map_cursor {
     bool moved;
 } csk_rcu_map_cursor_t;
 
-/* Tells whether the entry's key is `key`. It is called inside a read section, with no lock held, for entries with the
+/* Returns true if the entry's key is `key`. It is called inside a read section, with no lock held, for entries with the
  * same hash, on any thread. */
 typedef bool (*csk_rcu_map_match_t)(const csk_rcu_map_entry_t *entry, const void *key);
 
@@ -99,14 +99,14 @@ CSK_API uint64_t csk_hash_bytes(const void *bytes, size_t count);
 /* Makes an empty table and stores it in `*map`. Returns 0, EINVAL without a function, or ENOMEM. */
 CSK_API CSK_MUST_USE int csk_rcu_map_create(csk_rcu_map_t **map, csk_rcu_map_match_t match);
 
-/* Retires the table as one: after a grace period each entry is given to `reclaim`, and the table is freed. Nobody may
- * use the table any more, readers included. It waits for no grace period, as csk_rcu_retire_always. Returns 0, or
+/* Retires the table as one: after a grace period each entry is given to `reclaim`, and the table is freed. No thread
+ * may use the table any more, readers included. It waits for no grace period, as csk_rcu_retire_always. Returns 0, or
  * EINVAL without a function. O(1). */
 CSK_API int csk_rcu_map_destroy(csk_rcu_map_t *map, csk_rcu_function_t reclaim);
 
 /* Returns the entry with the key, or NULL. It is called inside a read section of the caller, and the entry is valid
- * until that section ends. It waits for nobody. O(1) expected, and as much again for each time that the table is
- * replaced by one of another size meanwhile. */
+ * until that section ends. It never waits. O(1) expected, and as much again for each time that the table is replaced by
+ * one of another size meanwhile. */
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_find(csk_rcu_map_t *map, uint64_t hash, const void *key);
 
 /* Inserts the entry unless there is one with its key. Returns 0, or EEXIST with nothing changed; where `found` is not
@@ -142,7 +142,7 @@ CSK_API CSK_MUST_USE int csk_rcu_map_remove_entry(csk_rcu_map_t *map, csk_rcu_ma
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_first(csk_rcu_map_t *map, csk_rcu_map_cursor_t *cursor);
 CSK_API csk_rcu_map_entry_t *csk_rcu_map_next(csk_rcu_map_cursor_t *cursor);
 
-/* The number of entries inside, at some instant during the call if nobody writes meanwhile; else it is off by the
+/* The number of entries inside, at some instant during the call if there are no writes meanwhile; else it is off by the
  * writes in progress. O(1). */
 CSK_API uint64_t csk_rcu_map_count(const csk_rcu_map_t *map);
 
@@ -189,7 +189,7 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_next_of(csk_rcu_map_cursor_t *cur
             }
         } else if ((slot & ~(uint64_t)CSK_RCU_MAP_MOVED) == 0) {
             if (CSK_LIKELY(slot == 0 && !cursor->moved)) return NULL;
-            /* Whoever sealed or moved the slot had acquired this, and released it with the slot. */
+            /* The thread that sealed or moved the slot had acquired this, and released it with the slot. */
             cursor->table = table = __atomic_load_n(&table->next, __ATOMIC_RELAXED);
             cursor->place = cursor->hash;
             cursor->moved = false;

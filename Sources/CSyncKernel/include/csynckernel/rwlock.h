@@ -1,26 +1,25 @@
 /* rwlock.h: a read-write lock whose waiters stand in the order of their arrival.
  *
- * Many readers or one writer hold the lock. Whoever finds nobody waiting enters if that is possible. Once somebody
- * waits, later arrivals wait behind, readers behind a writer too, so that neither starves. Readers that stand one
- * behind the other enter together.
+ * Many readers or one writer hold the lock. Without waiters, an arrival enters if that is possible. Once there is a
+ * waiter, later arrivals wait behind it, readers behind a writer too, so that neither starves. Adjacent readers enter
+ * together.
  *
  * A thread that finds the lock taken spins for some microseconds before it stands in the queue; a reader without a
  * deadline yields its processor a few times too.
  *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) While a reader that was woken is on its way, others may pass it, until it has found the
- *                     lock taken once, or a thread has come behind it to write. What it can lose is the time of one
- *                     wake. A writer that was woken is passed by nobody.
- *   CSK_RWLOCK_STRICT Nobody passes anybody who stands in the queue. The lock is handed over to the next in order, and
+ *   CSK_RWLOCK_FAST   (zero) Others may overtake a woken reader until it has found the lock taken once, or a thread has
+ *                     come behind it to write. It can lose the time of one wake. Nothing overtakes a woken writer.
+ *   CSK_RWLOCK_STRICT No arrival overtakes a queued waiter. The lock is handed over to the next in order, and
  *                     each hand-over to a sleeper costs a wake.
  *
  * Reader bias (csk_rwlock_attr_t.reader_bias) is for data that is mostly read. Readers then enter by a plain store into
- * a record of their own thread, and share no cache line. A writer revokes the bias first, which takes some 10 us, and
- * the bias stays off for as many reads as that has cost. A reader that brings the bias back in the moment in which a
- * writer queues lets readers pass that writer, under STRICT too. Where writes are more frequent than 1 in 1000 reads,
- * the lock is better off without it. With reader bias the lock must outlive the calls that leave it: it is ILLEGAL to
- * free it while another thread's csk_rwlock_unlock may still be returning. (Without the bias there is no such rule.)
- * Where the system has no membarrier the bias stays off.
+ * a record of their own thread, and share no cache line. A writer first revokes the bias, which takes some 10 us, and
+ * the bias stays off for as many reads as that has cost. A reader that restores the bias just as a writer queues lets
+ * readers overtake that writer, under STRICT too. Where writes are more frequent than 1 in 1000 reads, the lock is
+ * better off without it. With reader bias the lock must outlive the calls that leave it: it is ILLEGAL to free it while
+ * another thread's csk_rwlock_unlock may still be returning. (Without the bias there is no such rule.) Where the system
+ * has no membarrier the bias stays off.
  *
  * A thread may read a lock that it reads already, however deep, even when a writer waits in between. A writer that
  * locks once more, in whatever mode, gets EDEADLK, and so does a reader that asks for the write lock.
@@ -36,12 +35,12 @@
  * Zero-filled memory (CSK_RWLOCK_INITIALIZER) is a free FAST lock without reader bias. No function here may be called
  * from a signal handler.
  *
- * fork. The child's thread reads and writes what it did before, and may leave it, whoever waited in the parent. It may
- * do so in a handler of pthread_atfork too. Nobody waits in the child for a lock of the parent, and no function is
- * called there for those that did. Their waiters are idle (csk_rwlock_cancel gives EBUSY) and may be used again.
- * Enqueued sections run in the parent alone. A lock that another thread wrote or read stays taken: initialize it anew
- * by csk_rwlock_init. (Where the others read by reader bias alone it is free.) It is ILLEGAL to fork in a waiter's
- * function, unless the child only calls exec or _exit. A section on a worker may fork, and may return in the child.
+ * fork. The child's thread reads and writes what it did before, and may leave it, even if others waited in the parent.
+ * It may also leave it in a pthread_atfork handler. No waiter of the parent waits in the child, and its function is not
+ * called there. Such waiters are idle (csk_rwlock_cancel gives EBUSY) and may be used again. Enqueued sections run in
+ * the parent alone. A lock that another thread wrote or read stays taken: initialize it anew by csk_rwlock_init. (Where
+ * the others read by reader bias alone it is free.) It is ILLEGAL to fork in a waiter's function, unless the child only
+ * calls exec or _exit. A section on a worker may fork, and may return in the child.
  *
  * Example: a reader, a writer and a write on a worker.
  *
@@ -94,7 +93,7 @@ typedef struct csk_rwlock_attr {
     uint32_t reader_bias; /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
 } csk_rwlock_attr_t;
 
-/* The fields belong to the library; src/readwrite/rwlock_queue.h says who may change which. */
+/* The fields belong to the library; src/readwrite/rwlock_queue.h says what may change each. */
 typedef struct csk_rwlock {
     uint64_t state;
     csk_gate_waiter_t *first, *last;
@@ -134,7 +133,7 @@ CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
 
 /* ---- For the inline functions ------------------------------------------------------------------------------------ */
 
-/* Which locks a thread reads. src/readwrite/reads.h says who may change what. */
+/* The locks that a thread reads. src/readwrite/reads.h says what may change each field. */
 typedef struct csk_read {
     const csk_rwlock_t *lock;
     uint32_t levels;
@@ -148,7 +147,7 @@ typedef struct csk_reads {
     uint32_t used;          /* no read at or after this index */
     int32_t thread_id;      /* under the lists' lock; negative: that thread has ended, with reads in its record */
     struct csk_reads *more; /* the next record of the same thread */
-    /* Under the lists' lock: among the records of threads, or, without `previous`, among those that nobody has. */
+    /* Under the lists' lock: among the records of threads, or, without `previous`, among the unused ones. */
     struct csk_reads *next, *previous;
     struct csk_reads *made_before; /* links all records that there ever were */
     /* It is aligned to two cache lines, which processors fetch together: no two threads' records share a line. */
@@ -157,7 +156,7 @@ typedef struct csk_reads {
 CSK_API extern __thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 
 enum { CSK_RWLOCK_BIAS_OFF = 0, CSK_RWLOCK_BIAS_ON = 1, CSK_RWLOCK_BIAS_REVOKING = 2 };
-#define CSK_RWLOCK_TAKEN UINT64_C(15)  /* bits of `state`: a writer is inside, or somebody waits */
+#define CSK_RWLOCK_TAKEN UINT64_C(15)  /* bits of `state`: a writer is inside, or there are waiters */
 #define CSK_RWLOCK_READER UINT64_C(16) /* one reader in `state` */
 
 /* What they call where the inline path ends, and their parts for a lock with reader bias. */
@@ -184,10 +183,10 @@ static inline bool csk_rwlock_enter_biased(csk_rwlock_t *lock, csk_read_t *read)
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-/* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock at which
- * nobody waits. Returns true when the calling thread reads; false says nothing about the reason. `used` is compared
- * with constants and set to constants. The processor predicts these, where counting would make each call wait for the
- * store of the call before. */
+/* The uncontended entry of a reader alone, for a thread that has read before and reads nothing now, at a lock without
+ * waiters. Returns true when the calling thread reads. False gives no reason. `used` is compared with constants and set
+ * to constants. The processor predicts these, where counting would make each call wait for the store of the call
+ * before. */
 static inline bool csk_rwlock_enter_read(csk_rwlock_t *lock) {
     csk_reads_t *record = csk_my_reads;
     if (CSK_UNLIKELY(record == NULL) || CSK_UNLIKELY(record->used != 0) || CSK_UNLIKELY(record->more != NULL))
@@ -211,22 +210,22 @@ static inline bool csk_rwlock_enter_read(csk_rwlock_t *lock) {
     __atomic_store_n(&read->lock, lock, __ATOMIC_RELAXED);
     return true;
 }
-/* Enters with other readers, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline that has
- * passed tries once. */
+/* Enters with other readers, and waits until `deadline_ns`. CSK_NEVER waits for ever; a deadline that has passed tries
+ * once. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns);
-/* Does the same for a writer, which enters alone. */
+/* Enters as a writer, alone, and waits until `deadline_ns`. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns);
-/* These do the same without a deadline. */
+/* Enter as a reader or as a writer, and wait as long as it takes. */
 CSK_API CSK_MUST_USE int csk_rwlock_rdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_wrlock(csk_rwlock_t *lock);
-/* These do not wait. They return EBUSY when somebody is in the way, or waits. (csk_rwlock_trywrlock may take some 10 us
- * on a biased lock.) */
+/* Enter as a reader or as a writer without waiting. Return EBUSY when a holder is in the way, or there are waiters.
+ * (csk_rwlock_trywrlock may take some 10 us on a biased lock.) */
 CSK_API CSK_MUST_USE int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
 
-/* Leaves what the calling thread holds, be it one level of reading or the writing. Returns 0 or EPERM. Never blocks. It
- * may run the functions of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not
- * adopted may be left by any thread. */
+/* Leaves one level of reading, or the writing, of the calling thread. Returns 0 or EPERM. Never blocks. It may run the
+ * functions of asynchronous waiters. A write lock that was granted to an asynchronous waiter and not adopted may be
+ * left by any thread. */
 CSK_API int csk_rwlock_unlock(csk_rwlock_t *lock);
 /* Leaves one level of reading, as the end of a scope does. The calling thread must read the lock; it is ILLEGAL
  * elsewhere. Never blocks. It may run the functions of asynchronous waiters. */
@@ -260,9 +259,9 @@ static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
 CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 
 /* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is
- * still true. After any error the thread is a reader still. EDEADLK: another reader waits for the same and neither
- * could end, or this thread has read more than once, or (with reader bias) a writer waits for this reader already.
- * After EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. */
+ * still true. After any error the thread is still a reader. EDEADLK: another reader waits to upgrade and neither could
+ * end, or this thread has read more than once, or (with reader bias) a writer waits for this reader already. After
+ * EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
 CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 
@@ -271,9 +270,9 @@ CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
 
 /* Queues `waiter`, which the caller zero-fills once and keeps in place while it waits. `function` is called once: with
- * 0 the lock is the waiter's, with ETIMEDOUT or ECANCELED it is not. As with csk_gate_lock_async it runs on whatever
- * thread granted the lock or ended the wait, possibly before csk_rwlock_lock_async returns. It never runs recursively,
- * runs without any lock, and must not block. Whoever goes on with the lock calls csk_rwlock_adopt, and
+ * 0 the lock is the waiter's, with ETIMEDOUT or ECANCELED it is not. As with csk_gate_lock_async it runs on the thread
+ * that granted the lock or ended the wait, possibly before csk_rwlock_lock_async returns. It never runs recursively,
+ * runs without any lock, and must not block. The thread that goes on with the lock calls csk_rwlock_adopt, and
  * csk_rwlock_unlock in the end. Returns 0; EINVAL (no such mode, or no function); EBUSY (the waiter is in use); ENOTSUP
  * for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode,
@@ -286,7 +285,7 @@ CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
  * which only reading gives, and after which the grant is still to be adopted. */
 CSK_API CSK_MUST_USE int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
 
-/* A section that runs by itself. The caller zero-fills the work once and keeps it in place until its function is
+/* A section that the lock runs itself. The caller zero-fills the work once and keeps it in place until its function is
  * called. */
 typedef struct csk_rwlock_work csk_rwlock_work_t;
 typedef void (*csk_rwlock_work_function_t)(csk_rwlock_work_t *work, void *context, int status);
@@ -342,7 +341,7 @@ CSK_API int csk_rwlock_finish_write(csk_rwlock_t *lock);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */
 
-/* These tell what the calling thread holds. They never block. */
+/* These return what the calling thread holds. They never block. */
 CSK_API bool csk_rwlock_is_reading(csk_rwlock_t *lock);
 CSK_API bool csk_rwlock_is_writing(csk_rwlock_t *lock);
 /* The number of waiters at some instant during the call. */

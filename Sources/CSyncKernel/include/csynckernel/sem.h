@@ -3,29 +3,29 @@
  *
  * A semaphore has a number of free permits. A wait takes the permits that it asks for, all at once, and waits while too
  * few are free. A signal adds permits, and hands them to waiters: to a higher priority first, and within one priority
- * to whoever came first. (A thread that finds too few, and nobody who waits, looks again for some microseconds before
- * it stands in the queue.) While the first in order asks for more than there are, nobody of its priority or of a lower
- * one gets any: many small requests can't starve a large one. Who comes with a higher priority passes it, as often as a
- * bypass limit allows (csk_sem_attr_t): whoever was overtaken more often is the first, and bars everybody while it asks
- * for more than there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose
- * function is called when the permits are its. Both kinds stand in one queue.
+ * by arrival. (A thread that finds too few permits and no waiters spins for some microseconds before it queues.) While
+ * the first in order asks for more than there are, no waiter of its priority or a lower one gets any: many small
+ * requests can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit allows
+ * (csk_sem_attr_t). A waiter that was overtaken more often goes first, and bars all others while it asks for more than
+ * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is
+ * called when the permits are its. Both kinds stand in one queue.
  *
- * Permits have no owner: any thread may signal. A wait or a signal that meets nobody else costs one locked instruction
- * and no call. A thread whose wait has returned, and after whom nobody uses the semaphore, may destroy it and free it,
- * although the signal that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of
- * csk_sem_resize, and of the function of an asynchronous waiter.
+ * Permits have no owner: any thread may signal. An uncontended wait or signal costs one locked instruction and no call.
+ * A thread whose wait has returned may destroy and free the semaphore if nothing uses it afterwards, although the
+ * signal that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of csk_sem_resize, and
+ * of the function of an asynchronous waiter.
  *
  * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
  * is never early. EINVAL: no permits, a wait for more than can ever be free (`most`), or a rank that csk_rank does not
- * give. (A wait that meets nobody does not look at its rank.) EOVERFLOW: what is added and what is free are more than
- * `most` together, whoever waits for them. EUSERS: it would have to wait, and as many wait as may. EBUSY and others:
- * see the functions.
+ * give. (An uncontended wait does not check its rank.) EOVERFLOW: the added and the free permits are together more than
+ * `most`, even if threads wait for them. EUSERS: it would have to wait, and as many wait as may. EBUSY and others: see
+ * the functions.
  *
  * Zero-filled memory (CSK_SEM_INITIALIZER) is a semaphore without a free permit. No function here may be called from a
  * signal handler, unlike sem_post.
  *
- * fork. The child has the permits that were free at the fork. Nobody of the parent waits in the child, and no function
- * is called there for those that did. Their waiters are idle (csk_sem_cancel gives EBUSY), and may be used again. It is
+ * fork. The child has the permits that were free at the fork. No waiter of the parent waits in the child, and its
+ * function is not called there. Such waiters are idle (csk_sem_cancel gives EBUSY), and may be used again. It is
  * ILLEGAL to fork in a waiter's function, unless the child only calls exec or _exit.
  *
  * Example: at most four sorts at once, each for 5 ms at most in the queue.
@@ -50,8 +50,8 @@
  *         return csk_sem_destroy(&sorts) != 0;
  *     }
  *
- * Sources: Dijkstra, "Cooperating sequential processes" (1965). What a semaphore must promise to whoever destroys it:
- * glibc's bug 13690, and Drepper, "Futexes are tricky". */
+ * Sources: Dijkstra, "Cooperating sequential processes" (1965). What a semaphore must promise to the thread that
+ * destroys it: glibc's bug 13690, and Drepper, "Futexes are tricky". */
 #ifndef CSK_SEM_H
 #define CSK_SEM_H
 
@@ -62,7 +62,7 @@ CSK_BEGIN_DECLS
 /* The most permits that can be free at once. */
 #define CSK_SEM_MAX INT32_MAX
 
-/* The fields belong to the library; src/lock/sem_queue.h says who may change which. */
+/* The fields belong to the library; src/lock/sem_queue.h says what may change each. */
 typedef struct csk_sem {
     uint64_t state;
     csk_heap_t waiters;
@@ -72,8 +72,8 @@ typedef struct csk_sem {
     uint32_t below_max; /* CSK_SEM_MAX less `most` */
     uint8_t has_place;  /* it is a csk_placed_sem_t's: see name.h */
     uint8_t has_holder; /* it is a csk_held_sem_t's, or a csk_scoped_sem_t's: the same */
-    uint8_t notes;      /* whether it notes who has its permit: the same */
-    uint8_t urgency;    /* what the holder was told of: the same */
+    uint8_t notes;      /* whether it records the holder of its permit: the same */
+    uint8_t urgency;    /* what the holder was notified of: the same */
     csk_arrivals_t arrivals;
     uint32_t waiters_limit;
     uint32_t pins; /* how many keep the holder: the same */
@@ -98,14 +98,14 @@ typedef struct csk_sem_attr {
                                rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict priority */
     uint32_t waiters_limit; /* so many may wait; a further one gets EUSERS. 0: no limit */
 } csk_sem_attr_t;
-/* Does the same with the attributes of `attr`. */
+/* Makes a semaphore with the attributes of `attr`, as csk_sem_init does. */
 CSK_API int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr);
-/* Ends the use of a semaphore. Returns EBUSY while somebody waits; it stays usable then. */
+/* Ends the use of a semaphore. Returns EBUSY while there are waiters; it stays usable then. */
 CSK_API int csk_sem_destroy(csk_sem_t *sem);
 
 /* ---- For the inline functions ------------------------------------------------------------------------------------ */
 
-#define CSK_SEM_WAITERS UINT64_C(1)        /* in `state`: somebody waits */
+#define CSK_SEM_WAITERS UINT64_C(1)        /* in `state`: there are waiters */
 #define CSK_SEM_PERMIT (UINT64_C(1) << 32) /* in `state`: one free permit */
 
 /* What they call where the inline path ends. */
@@ -118,7 +118,7 @@ static inline int64_t csk_sem_free_in(uint64_t state) { return (int32_t)(state >
 /* Those in all, of that word. */
 static inline uint32_t csk_sem_in_all(uint64_t state) { return (uint32_t)state >> 1; }
 
-/* Takes permits where nobody waits. Returns true when they were taken; false says nothing about the reason. */
+/* Takes permits of a semaphore without waiters. Returns true when they were taken. False gives no reason. */
 static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
     while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) >= permits) &&
@@ -131,8 +131,8 @@ static inline bool csk_sem_take_fast(csk_sem_t *sem, uint32_t permits) {
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
-/* Takes that many permits at `rank`, and waits until `deadline_ns`: with CSK_NEVER it waits for ever, and a deadline
- * that has passed tries once. */
+/* Takes that many permits at `rank`, and waits until `deadline_ns`: CSK_NEVER waits for ever, and a deadline that has
+ * passed tries once. */
 CSK_MUST_USE static inline int csk_sem_wait_ranked(csk_sem_t *sem, csk_rank_t rank, uint32_t permits,
                                                    int64_t deadline_ns) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_wait_slow(sem, rank, permits, deadline_ns);
@@ -142,30 +142,30 @@ CSK_MUST_USE static inline int csk_sem_wait_ranked(csk_sem_t *sem, csk_rank_t ra
 CSK_MUST_USE static inline int csk_sem_wait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, CSK_NEVER);
 }
-/* Does the same until an absolute CLOCK_MONOTONIC deadline; also returns ETIMEDOUT. */
+/* Takes one permit, and waits by priority until an absolute CLOCK_MONOTONIC deadline. Also returns ETIMEDOUT. */
 CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priority, uint32_t permits,
                                                  int64_t deadline_ns) {
     return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, deadline_ns);
 }
-/* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when somebody waits of the
- * same or a higher priority, or who was overtaken too often. */
+/* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when a waiter has the same
+ * or a higher priority or was overtaken too often. */
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
-/* For the inline functions only: adds them where nobody waits, and there is room. */
+/* For the inline functions only: adds them if there are no waiters and there is room. */
 static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
     uint64_t found = __atomic_load_n(&sem->state, __ATOMIC_RELAXED);
     int64_t most = CSK_SEM_MAX - sem->below_max;
     while (CSK_LIKELY(!(found & CSK_SEM_WAITERS)) && CSK_LIKELY(csk_sem_free_in(found) + permits <= most) &&
            CSK_LIKELY(permits != 0))
-        /* The last access: whoever takes the permits may free the semaphore. */
+        /* The last access: the thread that takes the permits may free the semaphore. */
         if (CSK_LIKELY(__atomic_compare_exchange_n(&sem->state, &found, found + permits * CSK_SEM_PERMIT, 0,
                                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
             return true;
     return false;
 }
-/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Never blocks, but while somebody
- * pins the holder (csk_sem_pin_holder). It may run functions of asynchronous waiters. O(log n) for each waiter that it
+/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Blocks only while a waiter pins
+ * the holder (csk_sem_pin_holder). It may run functions of asynchronous waiters. O(log n) for each waiter that it
  * serves. */
 static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
     return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_signal_slow(sem, permits);

@@ -5,7 +5,7 @@
  *
  * Updates are ordered by a gate, so none is lost. Publishing waits for no reader. The old value is reclaimed after a
  * grace period as csk_rcu_retire_always says, whose limit may slow an update down. A snapshot must not be freed before
- * csk_snapshot_update_end has returned to everybody. No function here may be called from a signal handler.
+ * csk_snapshot_update_end has returned to all callers. No function here may be called from a signal handler.
  *
  * fork. A child reads each snapshot of the parent, whatever was happening to it, and goes on with an update that its
  * thread began. What another thread was updating stays so: there the child can't update, unless csk_gate_init makes
@@ -111,7 +111,7 @@ CSK_API int csk_snapshot_update_cancel(csk_snapshot_t *snapshot);
 CSK_API CSK_MUST_USE int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node,
                                             csk_rcu_function_t reclaim);
 
-/* Reclaims the value that is published, by its function and on the calling thread. Nobody may use the snapshot any
+/* Reclaims the value that is published, by its function and on the calling thread. No thread may use the snapshot any
  * more, readers included. Values replaced before are reclaimed in their own time. It waits for nothing. Returns 0, or
  * EBUSY while there is an update. */
 CSK_API int csk_snapshot_destroy(csk_snapshot_t *snapshot);

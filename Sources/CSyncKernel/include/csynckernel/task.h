@@ -2,14 +2,14 @@
  * wait, and its tasks have names. By this header it says so, and views (inspect.h), metrics and the contention profile
  * show these waits beside those at the kernel's objects.
  *
- * A wait is told while the task is suspended, and only as long as somebody asks: callbacks are listed, or waits are
- * counted. Its memory is the runtime's. In the same way the runtime may tell who has such an object (`has_object`).
+ * A wait is reported while the task is suspended, and only while callbacks are listed or waits are counted. Its memory
+ * is the runtime's. In the same way the runtime may report the holder of such an object (`has_object`).
  *
- * A view keeps the lock of a list while it copies up to 4096 records. Who begins, passes or ends one there waits for
- * that long.
+ * A view keeps the lock of a list while it copies up to 4096 records. A thread that begins, passes or ends a wait there
+ * blocks for that long.
  *
- * No function here may be called from a signal handler. A child of fork shows none of the parent's waits; what
- * goes on there is told anew.
+ * No function here may be called from a signal handler. A child of fork shows none of the parent's waits; later waits
+ * are reported anew.
  *
  * Example: a task waits for its turn at a queue.
  *
@@ -51,7 +51,7 @@ typedef struct csk_task_wait {
     const char *task_name;   /* valid until the wait has ended; shown with spaces for control characters */
     const void *context;     /* where the task goes on, as csk_profile_suspend takes it; used by the begin alone */
     const void *object;      /* for what it waits: only its address is used. NULL: it waits at an object of the kernel,
-                                as a callback (csk_deadlock_suspend), and only the task's name is told */
+                                as a callback (csk_deadlock_suspend), and only the task's name is reported */
     uint32_t object_kind;    /* CSK_OBJECT_FIFO_QUEUE, ... of observe.h */
     uint32_t waits_for;      /* CSK_WAITS_FOR_TURN, ... of inspect.h */
     csk_place_t place;       /* the name of the object, or where it was made; valid until the wait has ended. This is
@@ -73,7 +73,7 @@ typedef struct csk_task_wait {
     uint32_t part, mark, counted, stack;
 } csk_task_wait_t;
 
-/* Whether anybody is told of waits: callbacks are listed (csk_inspect_callbacks), waits are counted, or an observer is
+/* Whether waits are reported: callbacks are listed (csk_inspect_callbacks), waits are counted, or an observer is
  * attached. One load. */
 CSK_API bool csk_task_waits_are_told(void);
 /* The task is about to be suspended. The wait stays where it is until it has ended. It takes a short lock, and
@@ -84,7 +84,7 @@ CSK_API void csk_task_wait_begin(csk_task_wait_t *wait);
 CSK_API void csk_task_wait_end(csk_task_wait_t *wait, int status);
 /* The object of `last`, which has it, passes to `next`, which waits for it. Both have ended, the wait of `next` with 0,
  * and `next` has the object from now on, until its own end: `has_object` is set. Where both are work that is no task
- * (`task` is 0), no view sees a moment between. `last` may be NULL: of it nobody was told. */
+ * (`task` is 0), no view sees a moment between. `last` may be NULL: it was not reported. */
 CSK_API void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next);
 
 CSK_END_DECLS

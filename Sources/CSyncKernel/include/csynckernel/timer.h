@@ -73,7 +73,7 @@ CSK_API CSK_MUST_USE int csk_timer_start(csk_timer_t *timer, int64_t deadline_ns
  * Blocks while the function runs. O(log n). */
 CSK_API int csk_timer_cancel(csk_timer_t *timer);
 
-/* Tells whether the calling thread is the one that runs the functions of timers, where nothing may block. */
+/* Returns true on the thread that runs the functions of timers, where nothing may block. */
 CSK_API bool csk_timer_is_current(void);
 
 CSK_END_DECLS

@@ -11,14 +11,13 @@
  * set is destroyed as well, as long as the system goes on calling (PTHREAD_DESTRUCTOR_ITERATIONS, four rounds). The
  * destructors of C++'s thread_local objects run earlier.
  *
- * The end of the process is not the end of its threads. When main returns or somebody calls exit, no destructor is
- * called, for no thread, as POSIX has it for its keys. A main thread that ends by pthread_exit is a thread like all
- * others.
+ * The end of the process is not the end of its threads. When main returns or exit is called, no destructor is called,
+ * for any thread, as POSIX has it for its keys. A main thread that ends by pthread_exit is a thread like all others.
  *
  * fork. The child's thread has the values that the forking thread had, and all slots. It may open, get and set at once,
  * whatever other threads were doing. What other threads had is neither reachable nor destroyed in the child.
  *
- * Slots live as long as the process. A slot that could be closed would leave values in other threads that nobody may
+ * Slots live as long as the process. A slot that could be closed would leave values in other threads that no thread may
  * destroy. Code that opened a slot with a destructor must therefore not be unloaded. The library itself stays loaded
  * after dlclose.
  *
@@ -83,7 +82,7 @@ enum { CSK_TLS_ROUNDS = 4 };
  * Returns 0; EINVAL: the name's slot has another destructor; ENOMEM; or EAGAIN at 2^32 slots. After an error nothing
  * has changed. O(length + log(slots)). */
 CSK_API CSK_MUST_USE int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
-/* Does the same for a name of `length` bytes, of which any may be zero. */
+/* As csk_tls_open, for a name of `length` bytes, of which any may be zero. */
 CSK_API CSK_MUST_USE int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor,
                                             csk_tls_slot_t *slot);
 

@@ -14,7 +14,7 @@
  *
  * Work and callers *of their own turn* come by the functions whose names end in _always. They are neither refused nor
  * dropped, whatever the queue is doing: they take no room of a queue with a bound, full or not, and after a shutdown
- * they still run in order. Whoever can be told that something will not be done uses the other functions.
+ * they still run in order. Callers that can handle such an error use the other functions.
  *
  * Work that ends its thread (pthread_exit) has ended with it. That is reported, the next work begins, and periodic work
  * goes on; see pool.h. It is ILLEGAL for a function that runs on its caller's thread to end that thread, or to leave by
@@ -27,7 +27,7 @@
  * Only csk_workqueue_current and csk_workqueue_name may be called from a signal handler.
  *
  * fork. A child may use each queue of the parent without further ado, whatever other threads were doing with it. The
- * queue is empty there. What waited or ran at the fork does so in the parent alone, callers that wait and drains
+ * queue is empty there. What waited or ran at the fork does so in the parent alone, waiting callers and drains
  * included, and its memory may be used again. The queue keeps its width, bound and priority; it is shut down, released
  * or suspended as it was; its handles count as many as in the parent. A function that forks may return in the child,
  * whose queue knows nothing of it, and so may the function of csk_workqueue_sync.
@@ -137,7 +137,7 @@ typedef struct csk_workqueue {
     /* All read these, and few change them. */
     uint32_t epoch, width, capacity;
     int32_t priority;
-    struct csk_workqueue_wait *drains, *rooms; /* those who wait for the queue's work, and for room */
+    struct csk_workqueue_wait *drains, *rooms; /* waits for the queue's work, and for room */
     csk_heap_node_t *later_first, *later_last; /* these wait for the barrier */
     const char *name;
     uint32_t urgent; /* something in the inbox comes before what waits with the queue's priority */
@@ -182,18 +182,18 @@ CSK_API int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_
  * other calls, those that queue work included: they must have returned. */
 CSK_API CSK_MUST_USE int csk_workqueue_destroy(csk_workqueue_t *queue);
 
-/* Makes a queue on the heap, for owners who don't want to wait for its work. Returns 0, EINVAL or ENOMEM. */
+/* Makes a queue on the heap, for owners that don't want to wait for its work. Returns 0, EINVAL or ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_create(csk_workqueue_t **queue, const csk_workqueue_attr_t *attr);
 
 /* Gives up a queue that csk_workqueue_create made. What the queue has accepted still runs, on a suspended queue too,
  * which from then on can't be suspended; then its memory goes. It may be called from anywhere, the queue's own work
- * included, and once for each queue. But whoever is just queueing work needs the queue until that call has returned,
- * and whoever will call it later has to retain it. Blocks as csk_workqueue_resume does. */
+ * included, and once for each queue. But a thread that is queueing work needs the queue until that call has returned,
+ * and a later caller has to retain it. Blocks as csk_workqueue_resume does. */
 CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
 
-/* These keep the memory of a queue that csk_workqueue_create made beyond its release, for whoever calls it later:
- * delayed work, timers, waiters. There may be as many as there is memory for, with one unretain for each. They change
- * nothing else, and nothing at all for a queue that csk_workqueue_create did not make. Never block. O(1). */
+/* These keep the memory of a queue that csk_workqueue_create made beyond its release, for later callers: delayed work,
+ * timers, waiters. There may be as many as there is memory for, with one unretain for each. They change nothing else,
+ * and nothing at all for a queue that csk_workqueue_create did not make. Never block. O(1). */
 CSK_API void csk_workqueue_retain(csk_workqueue_t *queue);
 CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 
@@ -204,27 +204,27 @@ CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
  * work was not queued, and its function is not called. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
-/* Does the same with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
+/* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
  * first, equal ones by arrival. EINVAL also on a queue that drops its oldest, which knows one priority only. O(log n)
  * amortized. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                       csk_work_function_t function);
 
-/* Does the same, and waits for room until `deadline_ns` at most; after that it returns ETIMEDOUT. */
+/* Queues `work` with a rank, and waits for room until `deadline_ns` at most. After that it returns ETIMEDOUT. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                      int64_t deadline_ns, csk_work_function_t function);
 
-/* Does the same for work of its own turn, as the jobs of an executor are. It is accepted on a full queue and after the
- * shutdown, in order, and always called with 0. Only csk_workqueue_cancel takes it out. Wait-free. Returns 0; EINVAL
- * (as above); EAGAIN or ENOMEM when no worker can be had. */
+/* Queues work of its own turn, as the jobs of an executor are. It is accepted on a full queue and after the shutdown,
+ * in order, and always called with 0. Only csk_workqueue_cancel takes it out. Wait-free. Returns 0; EINVAL (as above);
+ * EAGAIN or ENOMEM when no worker can be had. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                       csk_work_function_t function);
 
 /* These queue `work` as csk_workqueue_enqueue_until and _always do, under the queue's bypass limit. Once so many later
- * arrivals have begun before it, it goes next, unless what comes first in order came before it. With CSK_PLACE_UNNAMED
- * the rank is that of a plain priority which nobody named. Where more than CSK_ARRIVALS_STEPS counted ones wait, a pass
- * by a work that is not counted may be noted for some that came after it too. So nobody is overtaken more often than
- * the limit says; somebody may be less often. */
+ * arrivals have begun before it, it goes next, unless the first in order came before it. With CSK_PLACE_UNNAMED the
+ * rank is that of an unnamed plain priority. Where more than CSK_ARRIVALS_STEPS counted works wait, a pass by an
+ * uncounted one may also be counted for some that came after it. So the limit is never exceeded, but some works may be
+ * overtaken less often. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted(csk_workqueue_t *queue, csk_counted_work_t *work,
                                                        csk_rank_t rank, int64_t deadline_ns,
                                                        csk_work_function_t function);
@@ -236,33 +236,33 @@ CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_always(csk_workqueue_t *q
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work,
                                                        csk_work_function_t function);
 
-/* Does the same for work of its own turn. */
+/* Queues a barrier of its own turn, as csk_workqueue_enqueue_always does. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work,
                                                               csk_work_function_t function);
 
 /* Takes work out that has not begun. After 0 its function is not called for it any more. After ENOENT the work has
  * begun, was called already, or was never queued and is zero-filled. The work's memory must still be there. O(1), and
- * O(log n) for ranked work; where nobody has sorted the work yet, as csk_workqueue_waiting. */
+ * O(log n) for ranked work; where the work is not sorted yet, as csk_workqueue_waiting. */
 CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Gives work that has not begun a higher rank: among those of that rank it stands where it arrived. A rank that is not
  * higher changes nothing, nor does any for a barrier. Returns 0; ENOENT as csk_workqueue_cancel does, and for work that
  * waits for room; or EINVAL on a queue that drops its oldest, which knows one priority only. The work's memory must
- * still be there. O(log n); where nobody has sorted the work yet, as csk_workqueue_waiting. */
+ * still be there. O(log n); where the work is not sorted yet, as csk_workqueue_waiting. */
 CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
 
-/* Calls function(context) on the calling thread when it is its turn, and returns after it. Where nothing is before it,
- * that is at once. Else the workers serve what is before it, and the caller runs nothing but its own function. It
- * blocks until `deadline_ns` at most. With `barrier` true it takes its turn as csk_workqueue_enqueue_barrier has it.
- * With CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in.
- * Returns 0; EINVAL as csk_workqueue_enqueue_ranked does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM
- * when no worker can be had; EAGAIN on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the
- * caller was dropped, or the queue was shut down before its turn). After an error the function was not called. */
+/* Calls function(context) on the calling thread when it is its turn, and returns after it. Without earlier work that is
+ * at once. Else the workers run the earlier work, and the caller runs only its own function. It blocks until
+ * `deadline_ns` at most. With `barrier` true it takes its turn as csk_workqueue_enqueue_barrier has it. With
+ * CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. Returns
+ * 0; EINVAL as csk_workqueue_enqueue_ranked does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no
+ * worker can be had; EAGAIN on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller
+ * was dropped, or the queue was shut down before its turn). After an error the function was not called. */
 CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
                                             void (*function)(void *), void *context);
 
-/* Does the same for a caller of its own turn: it gives no ESHUTDOWN and no ECANCELED, and EAGAIN only when no worker
- * can be had. */
+/* Calls function(context) as work of its own turn. It gives no ESHUTDOWN and no ECANCELED, and EAGAIN only when no
+ * worker can be had. */
 CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier,
                                                    int64_t deadline_ns, void (*function)(void *), void *context);
 
@@ -292,10 +292,10 @@ struct csk_workqueue_wait {
     int32_t status;      /* what became of it, for its function */
     int32_t given_up_as; /* the caller's, once the wait has begun and before it gives it up: as what that counts in the
                             metrics, ETIMEDOUT for example. 0 stands for ECANCELED */
-    /* How the wait is counted; 0 where nobody is told of waits. */
+    /* How the wait is counted; 0 where waits are not reported. */
     uint32_t counting, stack, name_number;
     int64_t since_ns;
-    uint64_t task; /* who waits, where callbacks are listed (csk_deadlock_suspend); else 0 */
+    uint64_t task; /* the task that waits, where callbacks are listed (csk_deadlock_suspend); else 0 */
     void *counts;
 };
 
@@ -309,17 +309,16 @@ CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wai
 CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
 /* Queues `work` as csk_workqueue_enqueue_ranked and _barrier do, but waits for room without a thread. It may be called
- * from anywhere, the queue's own work included, since nobody is blocked. O(1), and O(log n) amortized for ranked work.
- * On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Those that wait get room in the order in which they
- * came. Then function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be
- * short. wait->status is 0 where `work` was queued, whose function may be called before or meanwhile, and ESHUTDOWN
- * where it was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EAGAIN,
- * ENOMEM. */
+ * from anywhere, the queue's own work included, since it does not block. O(1), and O(log n) amortized for ranked work.
+ * On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Waits get room in the order of their arrival. Then
+ * function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be short.
+ * wait->status is 0 where `work` was queued, whose function may be called before or meanwhile, and ESHUTDOWN where it
+ * was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          bool barrier, csk_work_function_t work_function,
                                                          csk_workqueue_wait_t *wait,
                                                          void (*function)(csk_workqueue_wait_t *), void *context);
-/* Does the same for a counted work. */
+/* Queues a counted work, as csk_workqueue_enqueue_when_room does. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_when_room(
     csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank, csk_work_function_t work_function,
     csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
@@ -335,8 +334,8 @@ CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait
 CSK_API void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel);
 
 /* How many wait to begin, and how many run, at some instant during the call, for statistics and tests. Of what comes
- * during the call some may not be counted. Where much has come that nobody has sorted yet, this call sorts it: O(n),
- * with the lock let go after each 128. */
+ * during the call some may not be counted. If work is not sorted yet, this call sorts it: O(n), and the lock is
+ * released after each 128. */
 CSK_API uint32_t csk_workqueue_waiting(csk_workqueue_t *queue);
 CSK_API uint32_t csk_workqueue_running(csk_workqueue_t *queue);
 /* How many more wait than the queue's capacity says: callers, work of its own turn, delayed work. It is 0 without a

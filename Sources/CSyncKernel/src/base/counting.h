@@ -6,7 +6,7 @@
 #include "base/platform.h"
 #include "base/probe.h"
 
-/* STACKS: each thread that waits shows where it does, to the deadlock watch. */
+/* STACKS: each waiting thread shows its stack to the deadlock watch. */
 enum { CSK_COUNTS_PROFILE = 1, CSK_COUNTS_METRICS = 2, CSK_COUNTS_STACKS = 4 };
 
 extern uint32_t csk_counting __attribute__((visibility("hidden")));
@@ -14,9 +14,9 @@ extern uint32_t csk_counting __attribute__((visibility("hidden")));
 static inline bool csk_is_counting(uint32_t what) {
     return CSK_UNLIKELY((csk_load(&csk_counting, CSK_RELAXED) & what) != 0);
 }
-/* The table was made before it is said that it is counted in. Whoever counts looks at the table, which comes by an
- * address, and counts nothing where it finds none. So the word orders nothing, and all its readers are relaxed.
- * Callbacks look at the word of all who are told first (probe.h). */
+/* The table was made before it is said that it is counted in. A thread that counts reads the table's address, and
+ * counts nothing where it finds none. So the word orders nothing, and all its readers are relaxed. Callbacks first
+ * check the word for all observers (probe.h). */
 static inline void csk_counting_begin(uint32_t what) {
     uint32_t before = csk_fetch_or(&csk_counting, what, CSK_RELAXED);
     csk_tell_program((before & what) != 0, true);
@@ -26,10 +26,10 @@ static inline void csk_counting_end(uint32_t what) {
     csk_tell_program((before & what) != 0, false);
 }
 
-/* For a thread that comes to wait at `now_ns`. It may get what it wants without a place in a queue, after looking for a
- * while. Where nothing is counted it has come at 0. Else the lowest bit of the time is no time: it says whether the
- * profile counts this look. The draw is made here since whoever has looked holds what it has got, and others wait for
- * that. Measured in docs/design/profile.md. */
+/* For a thread that comes to wait at `now_ns`. It may get what it wants by spinning, without a place in a queue. Where
+ * nothing is counted it has come at 0. Otherwise the lowest bit of the time says whether the profile samples this
+ * attempt. The draw is made here: after the spinning the thread holds the object, and others wait for it. Measured in
+ * docs/design/profile.md. */
 enum { CSK_COUNTS_LOOK = 1, CSK_COUNTS_ONE_LOOK_IN = 16 };
 int64_t csk_counts_came(int64_t now_ns);
 static inline int64_t csk_counts_since(int64_t now_ns) {

@@ -27,7 +27,7 @@ static inline uintptr_t csk_heap_way(const csk_heap_node_t *node) {
     if (node == NULL) return 0;
     return 1 + (((uintptr_t)node->next & CSK_HEAP_LOW) | ((uintptr_t)node->previous & CSK_HEAP_PREVIOUS_WAY) << 3);
 }
-/* The node behind this one, the heap's order aside; NULL behind the last. Whoever begins at the root comes by all. */
+/* The node behind this one, the heap's order aside; NULL behind the last. A walk from the root meets all. */
 static inline csk_heap_node_t *csk_heap_walk(const csk_heap_node_t *node) {
     if (csk_heap_left(node) != NULL) return csk_heap_left(node);
     for (; !csk_heap_is_root(node); node = csk_heap_up(node)) {

@@ -17,8 +17,8 @@
  *   not                                       stores, whatever was half done.
  *   the first has no previous, the last no    A node knows by its links whether it is at an end, so that taking it out
  *   next                                      needs no search.
- *   a->next == b exactly if b->previous == a  Who goes through the list may take out the node at which it is, once it
- *                                             has read where it goes on.
+ *   a->next == b exactly if b->previous == a  A walk through the list may take out its present node, once it has read
+ *                                             where it goes on.
  *   a node stands in one list by these links  They say nothing outside of it. They are not cleared: owners that ask
  *                                             whether a node stands in a list have a field for that. */
 #ifndef CSK_INTERNAL_LIST_H
@@ -50,7 +50,7 @@
     struct csk_list_of_##list /* takes the semicolon, and forbids a second list of that name */
 
 /* A line, which is left at its front alone and has one link. CSK_LINE defines items_append(&first, &last, item). Only
- * *first says whether there is anybody: *last is not cleared when the last one leaves. */
+ * *first says whether the list is empty: *last is not cleared when the last one leaves. */
 #define CSK_LINE(line, node_t, next)                                                                        \
     static inline __attribute__((unused)) void line##_append(node_t **first, node_t **last, node_t *node) { \
         node->next = NULL;                                                                                  \

@@ -1,6 +1,6 @@
 /* load_time.c: the affinity, the scheduling class and the niceness that stood when the library was loaded. A thread
- * inherits those of whoever starts it. The first caller of the library may be pinned, a real-time thread or nice. The
- * threads that all callers share must not be. */
+ * inherits those of the thread that starts it. The first caller of the library may be pinned, a real-time thread or
+ * nice. The threads that all callers share must not be. */
 #include "base/load_time.h"
 
 #include <sched.h>

@@ -20,8 +20,8 @@ typedef struct {
     int64_t longest_ns;
 } spans_t;
 
-/* A work that carries the time. Whoever queues the work takes a free stamp by a compare-and-swap; afterwards it belongs
- * to whoever owns the work. */
+/* A work that carries the time. The thread that queues the work takes a free stamp by a compare-and-swap; afterwards it
+ * belongs to the work's owner. */
 typedef struct {
     const void *work;
     int64_t since_ns;

@@ -30,9 +30,9 @@ void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works);
 
 /* One of so many works carries the time, by chance, and counts as so many. Tests change it. */
 extern uint32_t csk_metrics_one_in __attribute__((visibility("hidden")));
-/* For a work that is about to be queued, by whoever owns it: returns whether it is timed from now on. It carries the
- * time if there was a stamp for that. What is timed is taken back once, by whoever owns the work then: before it runs,
- * is refused, or after it was taken out. That gives the time at which it was queued, or 0. */
+/* For a work that is about to be queued, by its owner: returns whether it is timed from now on. It carries the time if
+ * there was a stamp for that. What is timed is taken back once, by the work's owner then: before it runs, is refused,
+ * or after it was taken out. That gives the time at which it was queued, or 0. */
 bool csk_metrics_stamp(const char *name, const void *work);
 int64_t csk_metrics_take_stamp(const char *name, const void *work);
 /* Such a work has waited and run for so long. waited_ns: -1 where it had no stamp; then it counts as having waited as

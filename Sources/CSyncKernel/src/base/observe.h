@@ -16,21 +16,22 @@ void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, c
 void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, csk_rank_t rank,
                        int64_t since_ns, int status);
 
-/* Whether an observer or a tracer wants to know of waits. For paths on which somebody is told already
+/* Whether an observer or a tracer wants to know of waits. For paths on which waits are reported
  * (csk_waits_are_told). */
 static inline bool csk_is_observed(void) {
     return csk_load(&csk_current_observer, CSK_RELAXED) != NULL || csk_wait_begins_are_traced() ||
            csk_wait_ends_are_traced() || csk_grants_are_traced();
 }
 
-/* Tells the observer and the probes. Must not be called under an internal lock: the observer is user code.
+/* Calls the observer and the probes. Must not be called under an internal lock: the observer is user code.
  * `object_kind` is CSK_OBJECT_OTHER where the object may be gone. */
 static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
                                     int64_t since_ns, int status) {
     if (CSK_UNLIKELY(csk_waits_are_told())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
 }
 
-/* Tells the observer, and the reporter or the standard error stream. Must not be called under an internal lock. */
+/* Reports to the observer, and to the reporter or the standard error stream. Must not be called under an internal
+ * lock. */
 void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                         int status, int32_t thread_id);
 /* The same for an object that may be gone and whose own name the caller has copied. `name` may be NULL. */

@@ -72,7 +72,7 @@ void csk_platform_wake(uint32_t *word, int count) {
 }
 
 /* Two threads that decide at once decide alike, or one of them is csk_avoid_membarrier: the first decides. Relaxed: the
- * word tells nothing but itself. That the process is registered is for the system to know; a call that comes before the
+ * word publishes nothing else. That the process is registered is for the system to know; a call that comes before the
  * system knows is refused, and tried again. */
 static uint32_t membarrier_state;
 enum { MEMBARRIER_UNKNOWN = 0, MEMBARRIER_USABLE, MEMBARRIER_REFUSED, MEMBARRIER_AVOIDED };
@@ -110,8 +110,8 @@ static _Noreturn void end_without_membarrier(int error) {
 /* The system has refused it for long; a sandbox was set up after the first use. Relaxed: it saves tries. */
 static uint32_t membarrier_is_refused;
 
-/* The system may lack memory for a moment, or learn just now that the process is registered. Whoever calls this counts
- * on it: without it a wake-up could be lost. */
+/* The system may lack memory for a moment, or learn just now that the process is registered. Callers rely on it:
+ * without it a wake-up could be lost. */
 void csk_platform_membarrier(void) {
     enum { ATTEMPTS = 1000 };
     static const int64_t pause_ns = 100000;
@@ -131,7 +131,7 @@ void csk_platform_membarrier(void) {
 }
 
 /* The key plus 1; 0 before the first use. There is no lock, so a fork leaves it usable, and a refused key can be asked
- * for again. Whoever uses the key, made by which thread ever, comes behind its making (release, acquire): what the C
+ * for again. Each use of the key, whatever thread made it, comes behind its making (release, acquire): what the C
  * library knows of a key is plain memory. */
 static uint64_t thread_end_key;
 

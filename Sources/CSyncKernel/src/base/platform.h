@@ -48,8 +48,8 @@ static inline void csk_platform_let_thread_go(int before) { pthread_setcancelsta
 
 int64_t csk_platform_now(void);
 
-/* Called after each look for a step that another thread makes with its next instructions. That thread tells nobody of
- * the step, so that it pays nothing for those who wait. `looks` counts from 0. The other thread may have lost its
+/* Called after each look for a step that another thread makes with its next instructions. That thread does not report
+ * the step, so that it pays nothing for the waiters. `looks` counts from 0. The other thread may have lost its
  * processor in between, to the very thread that waits. Under SCHED_FIFO a yield would never give the processor to a
  * thread of lower priority. So after a few looks this sleeps between them. */
 void csk_platform_await_step(uint32_t looks);
@@ -96,7 +96,7 @@ int csk_platform_start_thread(void (*body)(void *), void *context, const char *n
 int csk_platform_start_sized_thread(void (*body)(void *), void *context, const char *name, size_t stack_size);
 
 /* A thread of the library's that lasts. Where a function that its body calls ends the thread, by pthread_exit or at a
- * cancellation point where somebody has cancelled it, another one takes its place. It is described by a constant. */
+ * cancellation point after it was cancelled, another one takes its place. It is described by a constant. */
 typedef struct csk_lasting_thread {
     void (*body)(void *unused);
     const char *name;
@@ -162,8 +162,8 @@ void csk_platform_find_threads(const uint64_t *identities, int32_t *thread_ids, 
  * does not say. */
 void csk_platform_thread_name(int32_t thread_id, char *name, size_t size);
 
-/* Makes one write to the standard error stream. That is no cancellation point, and raises no SIGPIPE where nobody reads
- * the stream any more. */
+/* Makes one write to the standard error stream. That is no cancellation point, and raises no SIGPIPE where the stream
+ * has no reader any more. */
 void csk_platform_write_error(const char *text, size_t length);
 
 /* Has the functions called at each fork: before it, and after it in the parent and in the child. Returns 0 or ENOMEM.

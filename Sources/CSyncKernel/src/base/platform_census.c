@@ -9,7 +9,7 @@
  * read, so the system reads it.
  *
  * A reading may pass a thread over while others end: when the system is asked for more, it finds its place by counting.
- * Two readings that agree, and whose threads all still existed after they were named, have passed over nobody who
+ * Two readings that agree, and whose threads all still existed after they were named, have missed no thread that
  * existed throughout. To lose the place takes a thread that was named and has ended, and the second reading doesn't
  * name that thread. */
 #include "base/platform.h"
@@ -111,7 +111,7 @@ bool csk_platform_thread_has_ended(uint64_t identity) {
     return ended;
 }
 
-/* ---- Who has an identity ----------------------------------------------------------------------------------------- */
+/* ---- Threads by identity ----------------------------------------------------------------------------------------- */
 
 typedef struct {
     const uint64_t *identities;

@@ -1,7 +1,7 @@
 /* platform_clock.c: the clock, and waits with a deadline that are not late by the thread's timer slack.
  *
- * The system ends a timed wait between its deadline and the deadline plus the thread's slack. It does so at the end of
- * that span unless the processor is awake for another timer before. A slack of 1 ns for as long as the wait takes two
+ * The system ends a timed wait between its deadline and the deadline plus the thread's slack. It fires at the end of
+ * that span, unless the processor is awake for another timer before. A slack of 1 ns for as long as the wait takes two
  * system calls, and to know what to go back to takes a third. So a wait asks for a deadline that is earlier by the
  * slack, and ends when it should, with no call but its own. Where it ends before that, or where less than the slack is
  * left, the rest is waited for with a slack of 1 ns.

@@ -4,8 +4,8 @@
  * of its list of threads: a thread that ends takes that lock, and Linux opens it. A child of fork has no such word. So
  * with musl up to 1.2.3, where the thread that forked ends in the child and others go on, the lock stays taken, and the
  * next thread that begins or ends waits for ever. Here the child names the word that its thread had before the fork. A
- * C library that does so itself has named the same one. Where Linux doesn't say which word that was, since it was built
- * without CONFIG_CHECKPOINT_RESTORE, nothing is done. */
+ * C library that handles this itself has named the same one. Where Linux doesn't say which word that was, since it was
+ * built without CONFIG_CHECKPOINT_RESTORE, nothing is done. */
 #include "base/platform.h"
 
 #ifdef __GLIBC__

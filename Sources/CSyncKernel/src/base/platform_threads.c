@@ -3,7 +3,7 @@
  * A crash inside a function of the user's belongs to that function, so the signals that it raises are open on these
  * threads. SIGPROF is open too, for profilers. All other signals are blocked, and go to threads of the program. Each
  * thread has an alternate stack for signals, so a handler with SA_ONSTACK runs although the stack has overflowed. What
- * a thread needs to begin lies above that stack, so whoever starts it waits for nothing. */
+ * a thread needs to begin lies above that stack, so the thread that starts it waits for nothing. */
 #include "base/load_time.h"
 #include "base/platform.h"
 #include "base/quota.h"
@@ -33,7 +33,7 @@ typedef struct {
     void (*body)(void *);
     void *context;
     const char *name;
-    const csk_lasting_thread_t *lasting; /* NULL: nobody takes its place */
+    const csk_lasting_thread_t *lasting; /* NULL: no thread takes its place */
     char *mapping;
     size_t page, length; /* `length`: that of the mapping */
     bool has_stack;      /* the thread uses this signal stack */

@@ -5,7 +5,7 @@
  * there, and a switch is a full fence. It may have gone to another processor before: that is a switch too. A thread
  * that did not run when the visit began passes a switch before it runs. So on return each other thread has executed a
  * full fence since the call, whatever the machine. What changes a page's protection, by which other systems do this,
- * would say less: some machines tell the processors of that without stopping them.
+ * would say less: some machines notify the processors of that without stopping them.
  *
  * A processor that the visitor may not use is taken for one that no thread of the process may use: all of them have the
  * same cpuset. The visitor waits for its turn on each processor.

@@ -1,4 +1,4 @@
-/* probe.c: the probes, each in one place. Whoever calls has looked whether a tracer has enabled one. */
+/* probe.c: the probes, each in one place. The caller has checked that a tracer has enabled one. */
 #include "base/probe.h"
 
 CSK_IN_PROBES csk_told_t csk_told;

@@ -1,21 +1,22 @@
-/* probe.h: static probes for tracers (USDT), and the word that says whether anybody is told of waits.
+/* probe.h: static probes for tracers (USDT), and the word that says whether waits are reported.
  *
  * A probe is a NOP in the code, and a note in the file (.note.stapsdt) that says where the NOP stands, what the probe
  * is called, where its arguments are, and where its semaphore is. A tracer that enables the probe puts a trap in the
  * place of the NOP and counts the semaphore up. It finds both in the file, so nothing is registered at run time, and a
  * process that runs already can be traced. The format is that of SystemTap's <sys/sdt.h>, which is not needed here.
  *
- * Who is told of waits. The semaphores of the probes of waits stand in one word with a count of what the program itself
- * has attached (an observer, the contention profile, the metrics). A path that waits tests the whole word, once: so it
- * pays the same as it would pay for the observer alone. What is behind the test is out of line, and asks each of them.
+ * Which observers hear of waits. The semaphores of the probes of waits stand in one word with a count of what the
+ * program itself has attached (an observer, the contention profile, the metrics). A path that waits tests the whole
+ * word, once: so it pays the same as it would pay for the observer alone. What is behind the test is out of line, and
+ * asks each of them.
  *
  *   bits  0-15  BY_PROGRAM  how many of observer, profile and metrics are on. csk_tell_program changes it.
  *   bits 16-31  WAIT_BEGIN  }
  *   bits 32-47  WAIT_END    } Semaphores. Tracers change them from outside, 16 bits each.
  *   bits 48-63  GRANT       }
  *
- * The word of works is made likewise, with a count of those who want to know since when works run. Semaphores are
- * hints: whoever reads an old value misses an event, or executes a NOP. So nothing is ordered by them. */
+ * The word of works is made likewise, with a count of the users that need to know since when works run. Semaphores are
+ * hints: a reader of an old value misses an event, or executes a NOP. So nothing is ordered by them. */
 #ifndef CSK_INTERNAL_PROBE_H
 #define CSK_INTERNAL_PROBE_H
 
@@ -47,13 +48,13 @@ _Static_assert(offsetof(csk_told_t, of_works) == 8 && offsetof(csk_told_t, of_re
 
 extern csk_told_t csk_told __attribute__((visibility("hidden")));
 
-/* Whether an observer, the profile or a tracer is told of waits. */
+/* Whether an observer, the profile or a tracer hears of waits. */
 static inline bool csk_waits_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_waits.any, CSK_RELAXED) != 0); }
-/* Whether a tracer is told of works, or views are to know since when they run. */
+/* Whether a tracer observes works, or views need to know since when they run. */
 static inline bool csk_works_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_works.any, CSK_RELAXED) != 0); }
 
 /* Something of the program's was attached, detached, or replaced, of which `count` counts. The changes of all callers
- * add up, in any order, to what is attached in the end. They order nothing, since all who read them do so relaxed: what
+ * add up, in any order, to what is attached in the end. They order nothing, since all reads of them are relaxed: what
  * is attached is published by its own pointer. */
 static inline void csk_tell(uint16_t *count, bool before, bool now) {
     if (before != now) csk_fetch_add(count, (uint16_t)(now - before), CSK_RELAXED);
@@ -82,7 +83,7 @@ static inline void csk_tell_of_works(bool before, bool now) {
 /* Linkers keep a note whatever it names, and where it names code that --gc-sections drops, gold fails and others write
  * a note without a place. So all functions with probes stand in one section, which a constructor keeps (probe.c).
  *
- * The base tells tracers by how much a prelinked file was moved. */
+ * By the base a tracer finds how far a prelinked file was moved. */
 #define CSK_HAS_PROBE __attribute__((noinline, section(".text.csk_probes")))
 #define CSK_PROBE(name, semaphore, arguments, ...)                                               \
     __asm__ __volatile__("990: nop\n"                                                            \
@@ -116,7 +117,7 @@ static inline void csk_tell_of_works(bool before, bool now) {
 
 /* ---- The probes: see csk_probes(7). Each stands in one place, in probe.c ----------------------------------------- */
 
-/* How somebody was let in. */
+/* How a waiter was let in. */
 enum { GRANTED_THREAD = 0, GRANTED_FUNCTION = 1, GRANTED_TRY = 2 };
 
 #ifdef CSK_NO_PROBES
@@ -142,8 +143,8 @@ static inline void csk_probe_work_end(const void *queue, const char *name, const
 void csk_probe_wait_begin(const void *object, uint32_t object_kind, csk_rank_t rank, const char *name);
 void csk_probe_wait_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t waited_ns, int status,
                         const char *name);
-/* Who was let in has waited since then; 0 where that is not known. Objects and works may be gone: only their addresses
- * are used. */
+/* The waiter that was let in has waited since then; 0 where that is not known. Objects and works may be gone: only
+ * their addresses are used. */
 void csk_probe_grant(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t how);
 void csk_probe_hand_over(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns);
 void csk_probe_refusal(const void *queue, const char *name, const void *work, int status);
@@ -159,7 +160,7 @@ static inline bool csk_wait_ends_are_traced(void) {
     return csk_load(&csk_told.of_waits.each[TOLD_WAIT_END], CSK_RELAXED) != 0;
 }
 static inline bool csk_refusals_are_traced(void) { return csk_load(&csk_told.of_refusals, CSK_RELAXED) != 0; }
-/* Whether it is a tracer that is told of works. */
+/* Whether a tracer observes works. */
 static inline bool csk_works_are_traced(void) {
 #ifdef CSK_NO_PROBES
     return false;

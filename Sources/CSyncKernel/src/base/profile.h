@@ -3,7 +3,7 @@
  * The table. A stack has a slot of its own, found by its hash, and so has a name; an entry is found by the hash of its
  * key (slots.h has the argument).
  *
- * Why one table, and not a ring for each thread: a ring is too short or too long, needs somebody who empties it in
+ * Why one table, and not a ring for each thread: a ring is too short or too long, needs a thread that empties it in
  * time, and is lost with its thread. Here each stack is kept once, and the sums are always complete. */
 #ifndef CSK_INTERNAL_PROFILE_H
 #define CSK_INTERNAL_PROFILE_H
@@ -44,10 +44,10 @@ typedef struct csk_profile_key {
 void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *sample);
 /* A wait of this length is over: it is added if it is kept. For callers that have the whole key already. */
 void csk_profile_count(const csk_profile_key_t *key, int64_t waited_ns);
-/* The calling thread has waited since then; of such waits one in so many is told. */
+/* The calling thread has waited since then; of such waits one in so many is reported. */
 void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
-/* The caller has let in somebody who had waited for so long by then, and counts as so many. The object may be gone, so
- * its name is not told. */
+/* The caller has let in a waiter that had waited for so long by then, and counts as so many. The object may be gone, so
+ * its name is not reported. */
 void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, double weight);
 
 #endif

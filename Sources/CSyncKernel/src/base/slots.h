@@ -1,10 +1,10 @@
 /* slots.h: tables of fixed size whose entries are found by 64-bit hashes of what they are for, and are added to by any
  * thread while others read. The contention profile and the metrics keep what they count in such tables.
  *
- * An entry begins with a slot. A slot is taken by a compare-and-swap from 0 to the hash. Whoever took it fills the
- * entry and then says so (`ready`, release; readers acquire). Nobody waits for that: what is added to are counters, and
- * others know an entry by its number. Slots are never given back. So two threads that come with one hash at the same
- * moment use one entry, and a reader leaves out what is not filled yet. */
+ * An entry begins with a slot. A slot is taken by a compare-and-swap from 0 to the hash. The thread that took it fills
+ * the entry and then says so (`ready`, release; readers acquire). No thread waits for that: what is added to are
+ * counters, and others know an entry by its number. Slots are never given back. So two threads that come with one hash
+ * at the same moment use one entry, and a reader leaves out what is not filled yet. */
 #ifndef CSK_INTERNAL_SLOTS_H
 #define CSK_INTERNAL_SLOTS_H
 
@@ -38,8 +38,8 @@ static inline uint64_t csk_slot_hash_text(uint64_t number, const char *text) {
 /* The table, or NULL before it was made. Acquire: its zeros were written before its address. */
 static inline void *csk_slots_table(void *const *table) { return csk_load(table, CSK_ACQUIRE); }
 /* Makes the table at *table, for good and full of zeros, unless there is one. With `wipes` it is full of zeros again in
- * a child of fork. Returns 0 or ENOMEM. After 0 the caller has acquired the table, whoever has made it: whom it tells
- * of the table finds that too. */
+ * a child of fork. Returns 0 or ENOMEM. After 0 the caller has acquired the table, whatever thread made it: a thread
+ * that gets the table from the caller finds it too. */
 int csk_slots_map(void **table, size_t size, bool wipes);
 
 #endif

@@ -5,21 +5,21 @@
  * others close is closed, and their record locks are not its own.
  *
  *   word of the reader
- *     FREE       nobody asks
- *     TAKEN      somebody writes the question
+ *     FREE       no caller asks
+ *     TAKEN      a caller writes the question
  *     ASKED      the reader may read
  *     ANSWERED   the answer stands there
- *     LEFT       nobody waits for the answer any more
+ *     LEFT       the caller does not wait for the answer any more
  *     GONE       the reader could not have a table of its own
  *
  *   from       to         by            order
- *   FREE       TAKEN      who asks      acquire: the last answer has been read
- *   TAKEN      ASKED      who asks      release: the question
+ *   FREE       TAKEN      the caller    acquire: the last answer has been read
+ *   TAKEN      ASKED      the caller    release: the question
  *   ASKED      ANSWERED   the reader    release: the answer
- *   ANSWERED   FREE       who asks      release: the answer has been read
- *   ASKED      LEFT       who asks      relaxed: it touches nothing any more
+ *   ANSWERED   FREE       the caller    release: the answer has been read
+ *   ASKED      LEFT       the caller    relaxed: it touches nothing any more
  *   LEFT       FREE       the reader    release: it has done with the question
- *   any        GONE       the reader    relaxed: nothing is told by it
+ *   any        GONE       the reader    relaxed: it publishes nothing
  *
  * `process` is the process's number once that has a reader, and less than 0 while one thread starts it. A child of fork
  * has none, whatever the parent had, and starts its own. */

@@ -1,5 +1,5 @@
-/* small_file.h: reads a file of a few bytes, as those in /proc that tell of a thread, also where the process has no
- * descriptor left. */
+/* small_file.h: reads a file of a few bytes, as those in /proc about a thread, also where the process has no descriptor
+ * left. */
 #ifndef CSK_INTERNAL_SMALL_FILE_H
 #define CSK_INTERNAL_SMALL_FILE_H
 

@@ -8,8 +8,8 @@
  *
  * A task of Swift that is suspended has no frames. It has a chain of contexts on the heap, one for each async function,
  * which begin with the context of the function that awaits it, and with the code that goes on there. They are read by a
- * call of the system, which fails where there is no memory. Frames don't tell of contexts: the stack of a thread that
- * runs an async function ends with the innermost one. */
+ * call of the system, which fails where there is no memory. Frames don't show contexts: the stack of a thread that runs
+ * an async function ends with the innermost one. */
 #ifndef CSK_INTERNAL_STACK_H
 #define CSK_INTERNAL_STACK_H
 

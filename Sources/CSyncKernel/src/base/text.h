@@ -11,8 +11,8 @@ static inline void csk_copy_text(char *to, size_t room, const char *text) {
     to[length] = 0;
 }
 
-/* Does the same for a name that is shown in a line: a character of UTF-8 that has no room is left out as a whole, and
- * control characters become spaces. */
+/* Copies a name that is shown in a line: a character of UTF-8 that has no room is left out as a whole, and control
+ * characters become spaces. */
 void csk_copy_line(char *to, size_t room, const char *text);
 
 /* How long the names are that the metrics and the profile keep, with the zero at the end. */

@@ -1,4 +1,4 @@
-/* inspect.c: a view of who waits for whom (csynckernel/inspect.h). It goes through the records of threads (waits.h),
+/* inspect.c: a view of waiters and holders (csynckernel/inspect.h). It goes through the records of threads (waits.h),
  * and then through the objects at which callbacks are listed (listed.h). Each object that it meets for the first time
  * is read while the record, or the list, keeps the object in place. At the end the waiters are put in order, and
  * threads that are known by an identity alone get their ids and names.
@@ -18,7 +18,7 @@
 
 static const int64_t try_ns = 2000000, all_tries_ns = 50000000, other_view_ns = 100000000;
 
-static uint32_t viewing; /* a queue lock: somebody takes a view */
+static uint32_t viewing; /* a queue lock: a view is being taken */
 
 int64_t csk_look_until(const csk_look_t *look) {
     int64_t until_ns = csk_platform_now() + try_ns;
@@ -246,7 +246,7 @@ static void count_waiters(csk_inspection_t *view) {
     }
 }
 
-/* ---- Who has the queues, and who the threads are ----------------------------------------------------------------- */
+/* ---- Holders of queues, and names of threads --------------------------------------------------------------------- */
 
 static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
     const csk_inspection_t *view = look->view;
@@ -279,7 +279,7 @@ static void find_runner(const csk_look_t *look, csk_inspected_object_t *queue) {
 
 enum { ASKED_AT_ONCE = 64 };
 
-/* Threads that are known by an identity: the records say who most are, and the system says it of the others. */
+/* Threads that are known by an identity: the records name most of them, and the system names the others. */
 typedef struct {
     csk_inspected_thread_t *threads[ASKED_AT_ONCE];
     int count;

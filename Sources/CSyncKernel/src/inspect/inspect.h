@@ -70,7 +70,7 @@ void csk_look_add_holder(const csk_look_t *look, uint32_t object, int32_t thread
 
 /* ---- inspect_objects.c ---- */
 
-/* Reads an object that exists, and that the view has just got: who holds it, who waits, and its name. */
+/* Reads an object that exists, and that the view has just got: its holders, its waiters, and its name. */
 void csk_look_at(csk_look_t *look, csk_inspected_object_t *object);
 /* The same for a condition variable at which the thread of `record` began to wait, where it still does. Returns the
  * object, or that of its gate where the thread waits for that by now. NULL: there is no room. */

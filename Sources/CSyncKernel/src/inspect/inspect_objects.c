@@ -53,7 +53,7 @@ static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate
     if (waiter->task != 0) take_wanted_stack(look, waiter);
 }
 
-/* Of these the time stands in the waiter whoever waits. */
+/* Of these the time stands in the waiter, be it a thread or a callback. */
 static void add_timed(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter,
                       uint32_t waits_for) {
     uint32_t before = look->view->waiter_count;
@@ -295,13 +295,13 @@ static void read_queue_locked(csk_look_t *look, csk_inspected_object_t *object, 
     read_waits(look, object, queue->drains, CSK_WAITS_FOR_DRAINED);
 }
 
-/* The epoch says that the queue is this process's, although nobody may have had its lock here. Then the lock has no
+/* The epoch says that the queue is this process's, although no thread may have had its lock here. Then the lock has no
  * more to say than what the parent left. */
 static bool try_lock_of_queue(const csk_look_t *look, csk_workqueue_t *queue, int64_t until_ns) {
     return csk_waits_try_or_take_over(look->record, &queue->lock, until_ns);
 }
 
-/* Whoever needs the queue's lock gets it after each piece. */
+/* A thread that needs the queue's lock gets it after each piece. */
 static void count_rest(const csk_look_t *look, csk_inspected_object_t *object, csk_workqueue_t *queue,
                        counted_t counted, int64_t until_ns) {
     for (int nodes = CSK_LOOK_PIECE; counted.at != NULL && nodes < CSK_LOOK_NODES; nodes += CSK_LOOK_PIECE) {

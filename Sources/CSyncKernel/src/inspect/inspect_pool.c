@@ -2,14 +2,14 @@
  * are served or wait for a worker.
  *
  * Why such a queue may be read. Each worker that serves a queue has a pin of it, and so has the pool's item of a queue
- * that waits for a worker. Both are known under the pool's lock: who takes an item out of the line stands there as its
- * worker at once (`item`), and a worker gives its pin up, or has the queue posted again, only behind its next turn
- * under that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line
- * names is there as long as the reader has the pool's lock, and whoever frees its memory does so behind that: the
- * unlocking and the worker's locking order the two. The reader pins the queue meanwhile, one at a time, and reads it
- * without the pool's lock. So the pool waits for a walk along its workers and the first of its items, and for no queue.
+ * that waits for a worker. Both are known under the pool's lock: a worker that takes an item out of the line stands
+ * there at once (`item`), and a worker gives its pin up, or has the queue posted again, only behind its next turn under
+ * that lock, in which `item` becomes another (`leave` of csk_pool_frame_t). So a queue that a worker or the line names
+ * is there as long as the reader has the pool's lock, and its memory is freed behind that: the unlocking and the
+ * worker's locking order the two. The reader pins the queue meanwhile, one at a time, and reads it without the pool's
+ * lock. So the pool waits for a walk along its workers and the first of its items, and for no queue.
  *
- * The pool's lock comes before a queue's here, and nobody takes it while it has a queue's. */
+ * The pool's lock comes before a queue's here, and no thread takes it while it has a queue's. */
 #include "inspect/inspect.h"
 
 #include <string.h>

@@ -1,18 +1,18 @@
 /* inspect_server.c: a thread that answers on a Unix socket, and to a signal, with a view.
  *
  * The thread waits in one call of the system for its event, for new clients, and for those that it has. The handler of
- * the signal, and whoever ends the serving, only write the event. A client's answer is made at once when its line has
- * come, into memory of its own, and is sent as the client takes it: a slow client holds nobody up, and each has a
- * deadline. All calls that may wait go through syscall, and so are no cancellation points.
+ * the signal, and the thread that ends the serving, only write the event. A client's answer is made at once when its
+ * line has come, into memory of its own, and is sent as the client takes it: a slow client holds no other up, and each
+ * has a deadline. All calls that may wait go through syscall, and so are no cancellation points.
  *
- * The standard error stream is served like one more client, which a signal makes, and may be a pipe that nobody reads.
- * O_NONBLOCK would hold for all who have the stream, so a pipe or a terminal is opened anew. Where that is refused the
- * thread writes at most PIPE_BUF bytes when the system says that there is room. Such a write blocks only if somebody
- * else takes the room just then.
+ * The standard error stream is served like one more client, which a signal makes, and may be a pipe without a reader.
+ * O_NONBLOCK would hold for all users of the stream, so a pipe or a terminal is opened anew. Where that is refused the
+ * thread writes at most PIPE_BUF bytes when the system says that there is room. Such a write blocks only if another
+ * process takes the room just then.
  *
  * state
  *   OFF       nothing is open
- *   BUSY      somebody begins or ends the serving, and changes what is below
+ *   BUSY      a thread begins or ends the serving, and changes what is below
  *   SERVES    the thread runs
  *   from OFF to BUSY and from SERVES to BUSY by compare-and-swap (acquire), from BUSY by a store (release).
  *
@@ -24,7 +24,7 @@
  * fork. The child closes its copies of the files, and gives the signal its former disposition. A file's number is taken
  * out of its variable before the file is closed, so the child closes no other file at that number. A copy that the
  * child has keeps what the file stands for: a lock of the folder is held, and a socket listens, until the last copy is
- * closed. The numbers are noted as soon as there are any, but a fork may come just before that. So the lock is given
+ * closed. The numbers are recorded as soon as there are any, but a fork may come just before that. So the lock is given
  * up, and the listening ended, before the file is closed.
  *
  * The event. A handler may have read the event's number on another thread, and write only after the serving has ended.
@@ -36,10 +36,10 @@
  * longer are. So a child never ends that twice. Where the fork comes between the two steps callbacks stay listed in the
  * child, which costs it some time and nothing else.
  *
- * The other words. `ended` (release, acquire) brings all that the thread did to whoever ends the serving. What that one
- * did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which the system
- * orders behind the writing: relaxed. So are the numbers of files. Besides the threads that `state` and `ended` order
- * only a handler of the signal and a child of fork read them, and these use nothing but the number.
+ * The other words. `ended` (release, acquire) brings all that the thread did to the thread that ends the serving. What
+ * that one did before `ending` the thread needs not, and it looks at `ending` behind its reading of the event, which
+ * the system orders behind the writing: relaxed. So are the numbers of files. Besides the threads that `state` and
+ * `ended` order only a handler of the signal and a child of fork read them, and these use nothing but the number.
  *
  * More than 400 lines: what the socket, the signal and the fork need of each other is one struct. */
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static const int64_t line_ns = INT64_C(2000000000), answer_ns = INT64_C(50000000
 static const size_t answer_size = 65536;
 
 typedef struct {
-    int file; /* -1: nobody */
+    int file; /* -1: none */
     int64_t deadline_ns;
     char line[LINE_SIZE];
     size_t line_used;
@@ -310,7 +310,7 @@ static void unlock_folder(void) {
     close_file(&server.folder);
 }
 
-/* Whether the file is a socket that nobody listens at. */
+/* Whether the file is a socket without a listener. */
 static bool is_left_behind(void) {
     struct stat file;
     if (lstat(server.address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return false;

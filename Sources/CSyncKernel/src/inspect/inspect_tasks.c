@@ -6,7 +6,7 @@
 #include "thread/name.h"
 #include "wait/tasks.h"
 
-/* How much of a part was read. Who begins or ends a wait there stands still meanwhile. */
+/* How much of a part was read. A thread that begins or ends a wait there blocks meanwhile. */
 typedef struct {
     csk_look_t *look;
     uint32_t nodes;
@@ -79,7 +79,7 @@ void csk_look_at_tasks(csk_look_t *look) {
     }
 }
 
-/* Without a name stands who has none, and who could not be looked for: then the view says that it is incomplete. */
+/* A task stands without a name if it has none, or could not be looked for: then the view says that it is incomplete. */
 static void name_task(const csk_look_t *look, uint64_t task, char name[CSK_INSPECT_TASK_NAME]) {
     bool is_late = csk_platform_now() >= look->ends_ns;
     if (is_late || !csk_task_waits_name(task, csk_look_until(look), name, CSK_INSPECT_TASK_NAME))

@@ -9,16 +9,16 @@
  *   QUEUED   in the gate's queue         by a signal
  *   GRANTED  nowhere                     by the gate, as any waiter of it
  *
- * 1. No signal is lost. Whoever makes true what the thread waits for holds the gate, so it comes before the thread has
- *    looked, or after the waiter stands in the condition variable: the thread leaves the gate after that.
+ * 1. No signal is lost. The thread that makes the condition true holds the gate. So it comes before the waiting thread
+ *    has checked, or after the waiter stands in the condition variable: the gate is left after that.
  * 2. A signal ends one wait. It takes the waiter out of the condition variable, under the lock under which a deadline
  *    does so. A thread that finds its deadline passed, and its waiter no longer there, has been signalled, and waits
  *    for the gate.
- * 3. Nobody is left asleep. Once it is in the gate's queue the waiter is like any other, whose thread parks by the same
- *    word (gate_words.h). A signal settles, and looks again unless its thread holds the gate. A thread that sleeps on
- *    from its wait for the signal looks now and then whether it waits for the gate by now, and from then on whether the
- *    holder has ended (gate_watch.c).
- * 4. The condition variable may go once nobody stands in it: whoever was signalled does not touch it any more.
+ * 3. No waiter is left asleep. Once it is in the gate's queue the waiter is like any other, whose thread parks by the
+ *    same word (gate_words.h). A signal settles, and looks again unless its thread holds the gate. A thread that sleeps
+ *    on from its wait for the signal looks now and then whether it waits for the gate by now, and from then on whether
+ *    the holder has ended (gate_watch.c).
+ * 4. The condition variable may go once it has no waiters: a signalled waiter does not touch it any more.
  * 5. The thread leaves the gate while it stands in a queue. What it lets in by that runs as functions of waiters do on
  *    a thread that waits (trampoline.h): nothing there may block, since this thread may have the gate by then. */
 #include "csynckernel/cond.h"
@@ -76,7 +76,7 @@ static void take_out(csk_cond_t *cond, csk_gate_waiter_t *waiter) {
     count_waiting(cond, -1);
 }
 
-/* Returns false where the gate is closed: whoever leaves it never comes back. */
+/* Returns false where the gate is closed: a thread that leaves it never comes back. */
 static bool begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
     lock_queue(cond);
     bool may_wait = !cond->gate->closed;
@@ -99,7 +99,7 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self)
     return waits;
 }
 
-/* Waits until it is signalled. Returns 0, or ETIMEDOUT when nobody has signalled by the deadline. */
+/* Waits until it is signalled. Returns 0, or ETIMEDOUT without a signal by the deadline. */
 static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns,
                         int64_t deadline_ns) {
     csk_watch_word_awake(self, deadline_ns);
@@ -120,7 +120,7 @@ static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
                                     : csk_gate_lock_slow(gate, rank, CSK_NEVER);
 }
 
-/* `told` is NULL where nobody is told of waits. */
+/* `told` is NULL where waits are not reported. */
 static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns, csk_told_wait_t *told) {
     csk_gate_t *gate = cond->gate;
     if (gate == NULL || !csk_is_rank(rank)) return EINVAL;
@@ -149,7 +149,7 @@ static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t dea
     return status;
 }
 
-/* The profile is not told: a wait for a signal is one for something to do. */
+/* The profile does not count it: a wait for a signal is a wait for work. */
 static __attribute__((noinline, cold)) int wait_told(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
     csk_told_wait_t told = {
         .object = cond,

@@ -49,15 +49,16 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
 
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
-/* Takes a free gate without the queue lock, unless somebody of higher rank waits. What it read of the queue may be
- * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. Only who
- * has told the checker of lock order, `told`, enters an ordered gate. */
+/* Takes a free gate without the queue lock, unless a waiter of higher rank is there. What it read of the queue may be
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. `told`: the
+ * lock-order checker already knows of this call. Without that an ordered gate can't be entered. */
 static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self,
                                                                 bool told) {
     const uint64_t stops = GATE_CLOSED | GATE_HAND_OVER | (told ? 0 : GATE_ORDERED);
     const uint64_t flags = HELD_FLAGS & ~(told ? HELD_ORDERED : 0);
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    /* The form is decided before anybody holds the gate: registering for membarrier takes long once threads contend. */
+    /* The form is decided before any thread holds the gate: registering for membarrier takes long once threads
+     * contend. */
     if (summary & stops || summary == 0) return QUEUE_FIRST;
     if (summary & GATE_WAITERS) {
         uint64_t next = summary >> GATE_RANK_SHIFT;
@@ -65,12 +66,12 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
     }
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
-    /* One-word form: somebody has queued since the summary was read, perhaps a waiter that nobody may pass. */
+    /* One-word form: a waiter has queued since the summary was read, perhaps one that must not be overtaken. */
     if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
-/* Whoever finds the gate free, as the first of all who enter does here, has not waited: `since_ns` stays 0. */
+/* A thread that finds the gate free, as the first entry does here, has not waited: `since_ns` stays 0. */
 static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
@@ -114,7 +115,7 @@ int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return 
 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
-/* The designated waiter watches the gate for a moment before it gives up. Meanwhile no leaver wakes another. */
+/* The designated waiter spins for a moment before it gives up. Meanwhile no leaver wakes another. */
 static void watch_gate(void *object, csk_gate_waiter_t *self) {
     csk_gate_t *gate = object;
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
@@ -159,7 +160,7 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
 const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,      watch_gate, park,
                                              await_granter,        GATE_FIRST_LOOK_NS };
 
-/* Queues the calling thread and waits, or lets it in after all; not if it has noted the gate, and steps aside. */
+/* Queues the calling thread and waits, or lets it in after all; not if it has marked the gate, and steps aside. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted,
                          int64_t since_ns) {
     csk_gate_waiter_t waiter;
@@ -199,7 +200,7 @@ static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_
     return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
 }
 
-/* Who tries alone, since the deadline has passed, waits for nobody. */
+/* A thread whose deadline has passed only tries, and does not wait. */
 static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
                                                   uint64_t self) {
     bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();

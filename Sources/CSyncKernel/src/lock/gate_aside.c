@@ -1,4 +1,4 @@
-/* gate_aside.c: who steps aside for a waiter that is on its way. See gate_aside.h. */
+/* gate_aside.c: which threads step aside for a waiter that is on its way. See gate_aside.h. */
 #include "lock/gate_aside.h"
 
 __thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));

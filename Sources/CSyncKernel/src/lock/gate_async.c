@@ -52,7 +52,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     bool lost = csk_gate_pending(gate) == waiter && is_over(gate, waiter), newly_waits = false;
     bool waits = next != NULL && next->node.rank != GATE_RANK_CLOSER, leaves = false;
     if (lost && !waits && !csk_gate_lane_has_better(waiter->lane)) {
-        /* Only those that wait for predicates are kept from the gate, if anybody is. It is left in their favour. */
+        /* Only waiters for predicates are kept from the gate, if any are. It is left in their favour. */
         lost = leaves = csk_gate_conditions(gate) != NULL;
     }
     if (lost) {
@@ -99,8 +99,8 @@ static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
         csk_gate_insert(gate, waiter);
         csk_gate_start_deadline(gate, waiter);
     }
-    /* One that stands behind others in its lane changes nothing of what is published, nor of who comes for the gate;
-     * unless the list of arrivals came to somebody who is overdue. */
+    /* One that stands behind others in its lane changes nothing of what is published, nor which waiter comes for the
+     * gate; unless the list of arrivals came to an overdue waiter. */
     bool shows = lane == NULL || lane->front == waiter || csk_gate_overdue(gate) != NULL,
          first = shows && csk_gate_settle(gate, effects);
     return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
@@ -225,7 +225,7 @@ int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank)
     csk_gate_lock_queue(gate);
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays, look_again = false;
     if (waits && rank > waiter->node.rank) {
-        gate->next_ticket++; /* gate_watch.c counts who comes to the queue by the tickets */
+        gate->next_ticket++; /* gate_watch.c counts arrivals at the queue by the tickets */
         if (waiter->lane != NULL) csk_gate_lane_raise(gate, waiter, rank);
         else csk_node_raise(&gate->waiters, &waiter->node, rank);
         look_again = csk_gate_settle(gate, &effects);
@@ -242,8 +242,8 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0
                  : csk_waiter_state(waiter) == WAITER_LOST  ? EAGAIN
                                                             : EINVAL;
-    /* A waiter whose grant was unlocked already must not take the gate from whoever has it now, or will have it by
-     * adopting. */
+    /* A waiter whose grant was unlocked already must not take the gate from its present holder, or from one that is
+     * about to adopt it. */
     bool is_others = csk_gate_holder(gate) != CSK_GATE_NOBODY ||
                      (csk_gate_pending(gate) != NULL && csk_gate_pending(gate) != waiter);
     if (status == 0 && is_others) status = EINVAL;

@@ -1,4 +1,4 @@
-/* gate_await.h: the conditions of a gate: who waits until a predicate is true. See await.h for what it promises.
+/* gate_await.h: the conditions of a gate: waits until a predicate is true. See await.h for what it promises.
  *
  * A condition is what one waits with: a waiter, a predicate, and a place in the gate's list of conditions, which is in
  * order. It is in one of these states, which are changed under the queue lock:
@@ -10,13 +10,13 @@
  *   over      in no list. A thread takes out its own, holding the gate; one that has a function is taken out by the
  *             leaver to whom its predicate was true, or by csk_gate_unwatch.
  *
- * Why nobody is left asleep whose predicate is true
+ * Why no waiter whose predicate is true is left asleep
  *
- * 1. Only a holder of the gate changes what predicates read, and only a holder puts a condition into the list. So
- *    whoever enters later finds CONDITIONS in `summary`, by the order of the gate itself. No fence is needed for it.
+ * 1. Only a holder of the gate changes what predicates read, and only a holder puts a condition into the list. So later
+ *    holders find CONDITIONS in `summary`, by the order of the gate itself. No fence is needed for it.
  * 2. Each holder, before it leaves a gate with CONDITIONS, walks the list in order, up to the first condition that is
  *    chosen, or whose predicate is true: that one is chosen now. Conditions before that place were false just then, and
- *    stay so until somebody else holds the gate.
+ *    stay so until another thread holds the gate.
  * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of
  *    the gate like any other, and does not give up: a chosen thread waits for the gate without a deadline. It comes to
  *    hold the gate, and when it leaves, all of this is true of it.
@@ -27,25 +27,25 @@
  *    not enter before it, nor before those between them, which are asked when it leaves.
  *
  * 6. A condition whose rank is raised may move up past the one that is being asked (2), without having been asked
- *    itself. So the holder that asks is told, and begins anew unless it has found one. Where it moves up past a chosen
- *    one (3), that one comes to hold the gate, and asks all when it leaves.
+ *    itself. So the holder that evaluates is notified, and begins anew unless it has found one. Where it moves up past
+ *    a chosen one (3), that one comes to hold the gate, and asks all when it leaves.
  *
- * Who comes again
+ * Which waits come again
  *
- * A place in the list costs a choice by a leaver, two passes through the queue lock and mostly a wake, and while
- * anybody stands there nobody leaves by the inline path. So a thread in csk_gate_lock_when that finds its predicate
- * false does not stand there at once. It takes its ticket, leaves the gate, yields, and comes again, as often as it
- * would yield before it parks (wait/yield.h). Then it stands in the list, with that ticket, and parks.
+ * A place in the list costs a choice by a leaver, two passes through the queue lock and mostly a wake, and while it is
+ * not empty no thread leaves by the inline path. So a thread in csk_gate_lock_when that finds its predicate false does
+ * not stand there at once. It takes its ticket, leaves the gate, yields, and comes again, as often as it would yield
+ * before it parks (wait/yield.h). Then it stands in the list, with that ticket, and parks.
  *
- * Meanwhile it is in no list and no queue: nobody chooses or designates it, so no leaver calls nobody because of it. It
- * does not sleep either. A yield ends by itself, and then it comes like any newcomer and asks for itself. When it
- * stands in the list at last, it holds the gate and has just found its predicate false, as in 1. So the argument holds
- * as it is.
+ * Meanwhile it is in no list and no queue: it is not chosen or designated, so no leaver skips a call because of it. It
+ * does not sleep either. A yield ends by itself, and then it comes like any newcomer and evaluates its own predicate.
+ * When it stands in the list at last, it holds the gate and has just found its predicate false, as in 1. So the
+ * argument holds as it is.
  *
- * What it gives up is its place for as long: whoever comes then, or stands in the list already, may have what it waits
- * for, of whatever rank. So a thread of a priority above 0 does not come again, nor does any at a STRICT gate; nor
- * one with a deadline, since a yield may take a time slice; nor csk_gate_await, whose thread has been in a section.
- * The ticket keeps its arrival: those that arrived later stand behind it in the list.
+ * What it gives up is its place for as long: newcomers, and others in the list, may get what it waits for, whatever
+ * their rank. So a thread of a priority above 0 does not come again, nor does any at a STRICT gate; nor one with a
+ * deadline, since a yield may take a time slice; nor csk_gate_await, whose thread has been in a section. The ticket
+ * keeps its arrival: those that arrived later stand behind it in the list.
  *
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.

@@ -1,5 +1,5 @@
-/* gate_conditions.c: the conditions of a gate: their list, the leaver who asks them, and what has a function. See
- * gate_await.h. */
+/* gate_conditions.c: the conditions of a gate: their list, the leaver that evaluates them, and conditions with a
+ * function. See gate_await.h. */
 #include "lock/gate_await.h"
 
 #include "base/raise.h"
@@ -57,7 +57,7 @@ static csk_gate_condition_t *last_overdue(const csk_gate_t *gate) {
     return last;
 }
 
-/* As csk_arrivals_add has it: under the gate's own limit all, without one those whose rank nobody named. */
+/* As csk_arrivals_add has it: under the gate's own limit all, without one those of unnamed rank. */
 static bool is_bounded(const csk_gate_t *gate, const csk_gate_condition_t *condition) {
     if (gate->bypass_limit != 0) return csk_gate_has_limit(gate);
     return condition->waiter.arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
@@ -91,7 +91,7 @@ static void count_passes(csk_gate_t *gate, const csk_gate_condition_t *found) {
     }
 }
 
-/* gate_watch.c counts who comes to the queue by the tickets, so one is taken. */
+/* gate_watch.c counts arrivals at the queue by the tickets, so one is taken. */
 void csk_gate_condition_choose(csk_gate_t *gate, csk_gate_condition_t *chosen) {
     chosen->chosen = true;
     chosen->waiter.since_ns = csk_platform_now();
@@ -132,8 +132,8 @@ static csk_gate_condition_t *first_of(const csk_gate_t *gate) {
     return list != NULL ? list->first : NULL;
 }
 
-/* Ends a condition that has a function, which is due then: `ended` is a list of those. Until the call nobody may watch
- * with the condition again (csk_gate_watch says EBUSY), since it stands in that list. */
+/* Ends a condition that has a function, which is due then: `ended` is a list of those. Until the call the condition may
+ * not be used again (csk_gate_watch says EBUSY), since it stands in that list. */
 static void end_with(csk_gate_t *gate, csk_gate_condition_t *condition, int status, csk_gate_condition_t **ended) {
     take_out(gate, condition);
     csk_waiter_set(&condition->waiter, WAITER_IDLE);
@@ -152,7 +152,7 @@ static void call(const csk_gate_t *gate, csk_gate_condition_t *ended) {
         void *context = ended->context;
         int status = ended->waiter.status;
         csk_gate_place = &place;
-        /* From here on others may watch with the condition. This pairs with the load in csk_waiter_is_due. */
+        /* From here on the condition may be used again. This pairs with the load in csk_waiter_is_due. */
         csk_store(&ended->waiter.due, 0, CSK_RELEASE);
         function(ended, context, status);
         csk_gate_place = outer;
@@ -165,7 +165,7 @@ static bool ask_in_order(csk_gate_t *gate) {
     bool found = false;
     csk_gate_lock_queue(gate);
     for (csk_gate_condition_t *at = first_of(gate), *next; at != NULL && !found; at = next) {
-        /* One that was told to try and is late (gate_aside.h) keeps nobody behind it. */
+        /* A designated waiter that is late (gate_aside.h) keeps no others waiting. */
         bool is_late = at->chosen && csk_gate_is_passed_over(&at->waiter);
         next = at->behind;
         if (is_late) continue;
@@ -180,7 +180,7 @@ static bool ask_in_order(csk_gate_t *gate) {
         if (CSK_UNLIKELY(anew)) next = first_of(gate);
     }
     if (found || ended != NULL)
-        csk_gate_publish(gate); /* this thread has the gate, and calls somebody when it leaves */
+        csk_gate_publish(gate); /* this thread has the gate, and calls a waiter when it leaves */
     csk_queue_unlock(&gate->queue_lock);
     bool told = found && ended != NULL;
     call(gate, ended);
@@ -188,8 +188,8 @@ static bool ask_in_order(csk_gate_t *gate) {
 }
 
 /* What a function has queued can't be granted while its lane waits for a task or queue whose grant was lost. Those
- * behind the condition may be what that one waits for. So where it is not sure that anybody comes, they are asked now.
- * A thread that is next may give up. */
+ * behind the condition may be what that one waits for. So where it is not sure that a holder comes, they are evaluated
+ * now. A thread that is next may give up. */
 static bool nobody_comes(csk_gate_t *gate) {
     if (!csk_gate_has_lost_grants(gate)) return false;
     csk_gate_lock_queue(gate);

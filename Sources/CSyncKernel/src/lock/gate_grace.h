@@ -1,8 +1,9 @@
-/* gate_grace.h: the grace of a provisional grant: for how long it stays once somebody else waits. A grant that nobody
- * is kept from reads no clock.
+/* gate_grace.h: the grace of a provisional grant: for how long it stays once there is another waiter. A grant without
+ * other waiters reads no clock.
  *
- * Whoever queues a waiter whose grant is to be adopted sets the function of its clock (`grace.function`, gate_async.c),
- * which takes the grant back, and so leaves the gate. So the queue starts the clock and knows nothing of leaving. */
+ * The call that queues a waiter whose grant is to be adopted sets the function of its clock (`grace.function`,
+ * gate_async.c), which takes the grant back, and so leaves the gate. So the queue starts the clock and knows nothing of
+ * leaving. */
 #ifndef CSK_INTERNAL_GATE_GRACE_H
 #define CSK_INTERNAL_GATE_GRACE_H
 

@@ -13,7 +13,7 @@ void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->mark = csk_process_mark();
 }
 
-/* Nobody uses the lane, and none of its blocks is to come. (Waiters without a front wait for one of these two.) */
+/* The lane is not in use, and none of its blocks is to come. (Waiters without a front wait for one of these two.) */
 static bool is_idle(const csk_gate_lane_t *lane) {
     return lane->front == NULL && !lane->stalled && lane->lost.root == NULL;
 }
@@ -73,7 +73,7 @@ bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
 }
 
 /* Puts the newest of the arrivals into its lane's heap. Where the one before it stands there too, and goes first, it
- * stands behind that one: those that come in order are a row, and whoever takes the first looks at the next alone. */
+ * stands behind that one: waiters that come in order form a row, and taking the first only needs the next. */
 static void append(csk_gate_lane_t *lane, csk_gate_waiter_t *newest) {
     csk_gate_waiter_t *before = csk_waiter_of_arrival(newest->arrival.older);
     bool in_heap = before != newest && csk_gate_lane_of(before) == lane && before != lane->front &&

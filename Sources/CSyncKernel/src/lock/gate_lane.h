@@ -14,9 +14,9 @@
  *              an executor's: the first, if it comes     relock or forget by the task that lost its grant
  *              before all in `lost`
  *
- * Whoever begins takes the first of the lane at that moment, under the queue lock. The gate's heap contains at most one
- * waiter of a lane, and that one is the lane's first. So as long as the lane is open, the gate's order is what it would
- * be if all waiters stood in the gate's heap. While the lane is granted, or a queue's lane is stalled, nothing of it is
+ * A begin takes the first of the lane at that moment, under the queue lock. The gate's heap contains at most one waiter
+ * of a lane, and that one is the lane's first. So as long as the lane is open, the gate's order is what it would be if
+ * all waiters stood in the gate's heap. While the lane is granted, or a queue's lane is stalled, nothing of it is
  * granted but by that queue (begin) or by the task that has the grant (relock). An executor's lane is stalled while a
  * task that lost its grant has not come: only a waiter that comes before all of these may be granted, and it is the
  * lane's first. So in every state, what begins is the lane's first.
@@ -32,14 +32,14 @@
  *
  * A waiter of a lane stays in the list of arrivals until it begins. So the count of passes is exact although grants are
  * taken back. The limit's choice (`forced`) begins before others of its lane, whatever their rank: the limit is part of
- * the order that its user asked for. Between a grant and its begin nobody is passed. Where a limit is reached, only
- * forced grants are made. So whoever else begins in place of a granted one passes nobody beyond the limit. Waiters of a
- * lane that is not open can't be next. They go on counting the passes.
+ * the order that its user asked for. Between a grant and its begin no waiter is overtaken. Where a limit is reached,
+ * only forced grants are made. So one that begins in place of a granted one overtakes no waiter beyond the limit.
+ * Waiters of a lane that is not open can't be next. They go on counting the passes.
  *
  * Lanes: sets
  *
  * A set finds the lane of a queue or executor by its key, under the queue lock, and never forgets a lane. One that is
- * idle, with neither waiters nor a grant nor a stall, may become that of another key: whoever uses a lane has a waiter
+ * idle, with neither waiters nor a grant nor a stall, may become that of another key: each user of a lane has a waiter
  * in it, or the grant, or owes the begin of a queue. So a list has as many lanes as were ever in use at once in it. A
  * thread that performs a lane's last waiter has none of these. It may find the lane another's when it leaves, which it
  * sees by the key, and then does not go on with it. A queue's key may be an address. A queue that is gone has left
@@ -51,12 +51,12 @@
  * it has taken hold of the lane (`due`). Until then no grant is taken back, and the granted waiter holds the lane.
  *
  * `due` is 1 from the grant, 2 once a grace has ended before the function took hold, and 0 once it has. All but the
- * function write it under the queue lock. The function's 0 is a release, and who takes the grant back acquires it: so
- * whoever hears of the loss, and drops the last hold of the lane but the function's, knows of that one. Nothing else
- * comes by this word. 1 and 2 are relaxed: the function that finds 2 takes the queue lock, which whoever wrote the 2
- * had, and so it comes after.
+ * function write it under the queue lock. The function's 0 is a release, and taking the grant back acquires it. So a
+ * thread that learns of the loss, and drops the last hold of the lane but the function's, knows of that one. Nothing
+ * else comes by this word. 1 and 2 are relaxed: the function that finds 2 takes the queue lock, which the writer of the
+ * 2 had, and so it comes after.
  *
- * The clocks of a waiter may run on when its grant is over. Whoever gives the waiter back to its owner stops both, and
+ * The clocks of a waiter may run on when its grant is over. Giving the waiter back to its owner stops both, and
  * grace_ended checks whether its clock is that of the pending grant. */
 #ifndef CSK_INTERNAL_GATE_LANE_H
 #define CSK_INTERNAL_GATE_LANE_H

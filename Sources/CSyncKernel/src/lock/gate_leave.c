@@ -1,5 +1,5 @@
-/* gate_leave.c: leaving the gate, in both forms. gate_policy.h says whom a leaver calls, gate_words.h why nobody is
- * left asleep. */
+/* gate_leave.c: leaving the gate, in both forms. gate_policy.h says which waiter a leaver calls, gate_words.h why no
+ * waiter is left asleep. */
 #include "base/ordering.h"
 #include "lock/gate_aside.h"
 #include "lock/gate_await.h"
@@ -7,7 +7,7 @@
 
 /* ---- The profile and the probes ---------------------------------------------------------------------------------- */
 
-/* Whom a leaver calls, where somebody is told: the profile counts threads by the leaver's stack, and there is a probe.
+/* Reports the waiter that a leaver calls: the profile counts threads by the leaver's stack, and there is a probe.
  * Callbacks are counted where their functions are called (waiter.c). */
 typedef struct {
     const csk_gate_t *gate;
@@ -15,7 +15,7 @@ typedef struct {
     int64_t since_ns;  /* since when it waits */
     int64_t waited_ns; /* how long, or for how long since it was called before; where the profile is on */
     enum csk_gate_call call;
-    bool is_thread, told; /* told: all that stands before */
+    bool is_thread, told; /* known: all that stands before */
 } called_t;
 
 static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
@@ -89,8 +89,8 @@ static bool leave_by_grant(csk_gate_t *gate) {
     return next != NULL;
 }
 
-/* As in the inline form, nothing orders the look behind the store. Whoever made the summary say that nobody need be
- * called executes the fence for both sides: the first waiter when it came, the designated one when it gives up. */
+/* As in the inline form, nothing orders the look behind the store. The thread that made the summary say that no call is
+ * needed executes the fence for both sides: the first waiter when it came, the designated one when it gives up. */
 static inline void free_and_look(csk_gate_t *gate) {
     csk_store(&gate->held, UINT64_C(0), CSK_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -116,16 +116,16 @@ static void leave_two_words(csk_gate_t *gate) {
 
 /* ---- One word ---------------------------------------------------------------------------------------------------- */
 
-/* Who is designated may give up before the leaver has freed the word: its deadline passes, or it is awake and finds the
- * gate held. The leaver's compare-and-swap fails then, and it designates again. Waiters with short deadlines never ask
- * for a hand-over, so that could go on as long as such waiters come. So after two rounds the leaver grants: the gate is
- * its to give, and a grant can't be given up. Another round only follows one that found the queue empty: a waiter came
- * and went since `held` was read, and nobody was called in vain. */
+/* The designated waiter may give up before the leaver has freed the word: its deadline passes, or it is awake and finds
+ * the gate held. The leaver's compare-and-swap fails then, and it designates again. Waiters with short deadlines never
+ * ask for a hand-over, so that could go on as long as such waiters come. So after two rounds the leaver grants: the
+ * gate is its to give, and a grant can't be given up. Another round only follows one that found the queue empty: a
+ * waiter came and went since `held` was read, and no waiter was called in vain. */
 enum { DESIGNATIONS_OF_A_LEAVER = 2 };
 
 /* Designates the next waiter, or grants it the gate; true in the second case. In the leaver's `last` round it does not
  * designate. The wake that is due comes back in `wake`: it must follow the release, which is the last access to the
- * gate. It is not inlined, since leavers at whose gate nobody waits would pay for its frame. */
+ * gate. It is not inlined, since leavers of a gate without waiters would pay for its frame. */
 static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake, called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -137,13 +137,13 @@ static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool la
     csk_gate_publish(gate);
     csk_queue_unlock(&gate->queue_lock);
     if (call == GATE_GRANTS) {
-        /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and everybody
-         * counts on it to come. */
+        /* This wake comes before the functions: a waiter that was designated in an earlier round sleeps, and all others
+         * rely on it. */
         if (*wake != NULL) csk_platform_wake(*wake, 1);
         csk_effects_perform(&effects);
     } else if (effects.wake != NULL) {
         /* A waiter of a higher rank has come above the one that was designated in an earlier round. Once that one has
-         * gone, everybody counts on the earlier one, so it must not sleep. */
+         * gone, all others rely on the earlier one, so it must not sleep. */
         if (*wake != NULL) csk_platform_wake(*wake, 1);
         *wake = effects.wake;
     }
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
             bool last = rounds++ >= DESIGNATIONS_OF_A_LEAVER;
             left = granted = prepare_to_leave(gate, last, &wake, &called);
         } else {
-            /* Not if this leaver has told somebody: that one could not come yet. */
+            /* Not if this leaver has called a waiter: that one could not come yet. */
             if ((found & GATE_WAITERS >> HELD_FLAGS_SHIFT) != 0 && rounds == 0) csk_gate_count_departure(gate);
             left = free_one_word(gate, &found);
         }
@@ -183,9 +183,9 @@ static void leave_one_word(csk_gate_t *gate) {
 
 /* ---- Both forms -------------------------------------------------------------------------------------------------- */
 
-/* Makes the calling thread the holder of a gate that nobody in particular holds, if it may be unlocked: of two threads
- * that both unlock it, one holds it and leaves, and the other gets EPERM. A grant that nobody has adopted may be taken
- * back at any moment: nobody holds the gate yet who could leave it. `held` and `pending` are read under the queue lock,
+/* Makes the calling thread the holder of a gate that no particular thread holds, if it may be unlocked: of two threads
+ * that both unlock it, one holds it and leaves, and the other gets EPERM. A grant that is not adopted may be taken back
+ * at any moment: the gate has no holder yet that could leave it. `held` and `pending` are read under the queue lock,
  * which makes them one fact. A reader without it could see the NOBODY of a provisional grant, and then no `pending`,
  * since the grant has been adopted in between: the gate is that thread's. */
 static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {

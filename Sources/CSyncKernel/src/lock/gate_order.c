@@ -58,7 +58,7 @@ void csk_gate_count_pass(csk_gate_t *gate) {
     trim(gate);
 }
 
-/* One that lost its grant and comes again is what it was: who is BEHIND was never under a limit. */
+/* One that lost its grant and comes again is what it was: a waiter that is BEHIND was never under a limit. */
 static void set_limit(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     bool unnamed = waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
     waiter->arrival.is_bounded = gate->bypass_limit == 0 ? unnamed : csk_gate_has_limit(gate);

@@ -1,5 +1,5 @@
 /* gate_order.h: the order of the gate's waiters, and how often each was overtaken. Called under the queue lock; touches
- * no word, tells nobody.
+ * no word, notifies no waiter.
  *
  * The gate's heap (`waiters`) holds those that can be granted, by rank and then by ticket. The list of arrivals
  * (`oldest`, `older`, `newer`) holds all waiters that are accepted and have not begun. A waiter that belongs to no lane
@@ -10,10 +10,9 @@
  * exact. `bypassed` of a waiter is the difference between its count and that of the next newer one. So a grant to X
  * adds one pass for all waiters that are older than X by adding to X's older neighbour alone.
  *
- * Without a limit of the gate's own only some are under one: those whose rank nobody named. The others go from the
- * front of the list to its end, some at each step, and say from then on that they are BEHIND: nobody who is under a
- * limit is older, so a grant to such a one is no pass. So the oldest is under the limit, but for a moment after a long
- * row of others. */
+ * Without a limit of the gate's own only waiters of unnamed rank are under one. The others go from the front of the
+ * list to its end, some at each step, and say from then on that they are BEHIND: no waiter under a limit is older, so a
+ * grant to such a one is no pass. So the oldest is under the limit, but for a moment after a long row of others. */
 #ifndef CSK_INTERNAL_GATE_ORDER_H
 #define CSK_INTERNAL_GATE_ORDER_H
 
@@ -37,7 +36,7 @@ static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
 }
 /* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */
 typedef struct csk_gate_conditions csk_gate_conditions_t;
-/* NULL where nobody waits for a predicate. */
+/* NULL without waits for predicates. */
 static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
     uintptr_t place = (uintptr_t)gate->oldest;
     return CSK_UNLIKELY(place & 1) ? (csk_gate_conditions_t *)(place - 1) : NULL;
@@ -61,7 +60,7 @@ static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions
 /* How many wait for a predicate, and are not on their way. */
 uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
 
-/* Whether a thread was told to try, was late, and has not come back: see gate_aside.h. It is not in the heap. */
+/* Whether a thread was designated, was late, and has not come back: see gate_aside.h. It is not in the heap. */
 static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
     return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;
 }
@@ -69,7 +68,7 @@ static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
 /* These add a waiter to the arrivals and take it out: `granted` says that it goes before all that are older. */
 void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter);
 void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
-/* Somebody who did not stand in the queue has entered, past all of it. */
+/* A newcomer that did not stand in the queue has entered, past all of it. */
 void csk_gate_count_pass(csk_gate_t *gate);
 
 #endif

@@ -62,12 +62,12 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     csk_gate_count_lost(gate, -1);
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&gate->waiters, &waiter->node);
-    gate->next_ticket++; /* gate_watch.c counts who comes to the queue by the tickets */
+    gate->next_ticket++; /* gate_watch.c counts arrivals at the queue by the tickets */
     return true;
 }
 
 /* Takes a waiter out of the queue. The waiters of a lane stay among the arrivals until they begin, since a grant that
- * is taken back has passed nobody. */
+ * is taken back has overtaken no waiter. */
 void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
     /* The next in order asked for the hand-over. Others that give up must not cancel its request. */
     if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
@@ -77,7 +77,7 @@ void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted
         if (!granted) csk_gate_unlink(gate, waiter, false);
         return;
     }
-    /* Told to try and passed over, after its deadline had passed and before it came here. */
+    /* Designated and passed over, after its deadline had passed and before it came here. */
     if (csk_gate_is_passed_over(waiter)) csk_gate_count_lost(gate, -1);
     else csk_heap_remove(&gate->waiters, &waiter->node);
     csk_gate_unlink(gate, waiter, granted);
@@ -163,7 +163,7 @@ void csk_gate_publish(csk_gate_t *gate) {
     publish(gate, &next);
 }
 
-/* Sees to it that somebody comes for the gate if it is free. */
+/* Ensures that a waiter comes for the gate if it is free. */
 static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
     if (call == GATE_CALLS_NOBODY || (csk_load(&gate->held, CSK_RELAXED) & ~HELD_FLAGS) != 0) return;
     if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;
@@ -171,9 +171,9 @@ static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *
     csk_gate_publish(gate);
 }
 
-/* Whether a leaver of the two-word form who goes by this summary calls nobody. Never in one word: a leaver sees each
- * change there, and the closing function may free the gate as soon as the queue lock is dropped. Whoever has taken a
- * waiter out must not touch that gate again. */
+/* Whether a leaver of the two-word form that goes by this summary calls no waiter. Never in one word: a leaver sees
+ * each change there, and the closing function may free the gate as soon as the queue lock is dropped. A thread that has
+ * taken a waiter out must not touch that gate again. */
 static bool calls_nobody(uint64_t summary) {
     return !(summary & GATE_ONE_WORD) && csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY;
 }

@@ -1,15 +1,15 @@
 /* gate_queue.h: the gate's queue, and what may be done to it under its lock. Every change of the queue ends with
- * csk_gate_settle, which publishes it and sees to it that somebody comes for a free gate; or with csk_gate_publish
- * alone, where the caller has the gate or gives it to another holder (gate_words.h says why).
+ * csk_gate_settle, which publishes it and ensures that a waiter comes for a free gate; or with csk_gate_publish alone,
+ * where the caller has the gate or gives it to another holder (gate_words.h says why).
  *
- *   gate_words.h        the two words: who may change which bit, and why nobody is left asleep; both forms
+ *   gate_words.h        the two words: what may change each bit, and why no waiter is left asleep; both forms
  *   gate_order.h        the order of the waiters, and how often each was overtaken
- *   gate_policy.h       who goes next, who may pass, whom a leaver calls
+ *   gate_policy.h       which waiter goes next, which newcomers may pass, which waiter a leaver calls
  *   gate_grace.h        the clock of a provisional grant
  *   gate_lane.h         lanes: the waiters that are performed on one queue or executor
  *   gate_queue.c        the queue under its lock: inserting, taking out, designating, granting, settling
- *   gate_aside.h        who steps aside for a waiter that is late
- *   gate_conditions.c   predicates: their list, and the leaver who asks them (gate_await.h)
+ *   gate_aside.h        which threads step aside for a waiter that is late
+ *   gate_conditions.c   predicates: their list, and the leaver that evaluates them (gate_await.h)
  *   gate_leave.c        leaving, in both forms, the second look that it relies on, and how a waiter leaves the queue
  *   gate_watch.c        how a waiter finds out that the holder has ended, or that the one before it is late
  *   gate.c              threads: entering and waiting
@@ -23,12 +23,12 @@
  *
  * After a fork
  *
- * In the child the words may speak of waiters that only the parent has. Whoever trusts them there, and would wait or
- * call somebody, takes the queue lock sooner or later. It finds that the lock is the parent's, and forgets the queue
- * unread: the queue may be half changed. Whoever holds the gate goes on holding it, even where that thread does not
- * exist in the child, since what the gate protects may be half changed too. But a grant that nobody has adopted is the
- * parent's alone. Until the queue is forgotten the flags can do no harm: nobody waits in the child who has not come
- * through that lock, and a flag that keeps newcomers out sends them to it. */
+ * In the child the words may speak of waiters that only the parent has. A thread that trusts them there, and would wait
+ * or call a waiter, takes the queue lock sooner or later. It finds that the lock is the parent's, and forgets the queue
+ * unread: the queue may be half changed. The holder of the gate goes on holding it, even where that thread does not
+ * exist in the child, since what the gate protects may be half changed too. But a grant that is not adopted is the
+ * parent's alone. Until the queue is forgotten the flags can do no harm: each waiter in the child has come through that
+ * lock, and a flag that keeps newcomers out sends them to it. */
 #ifndef CSK_INTERNAL_GATE_QUEUE_H
 #define CSK_INTERNAL_GATE_QUEUE_H
 
@@ -37,8 +37,8 @@
 #include "lock/gate_policy.h"
 #include "wait/watch.h"
 
-/* How long a waiter that was told to try is on its way before a note is made of it (gate_aside.h). Less would make
- * waits shorter, and leave less time for work: docs/measurements.md has what was measured. */
+/* How long a designated waiter is on its way before it is marked (gate_aside.h). Less would make waits shorter, and
+ * leave less time for work: docs/measurements.md has what was measured. */
 #define GATE_LATE_NS INT64_C(500000)
 /* And before it is passed over. On a machine that has more to do than processors a thread waits for some milliseconds
  * all the time: the order of waiters is strict there too. */
@@ -54,7 +54,7 @@ static inline void csk_gate_lock_queue(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_queue_lock(&gate->queue_lock))) csk_gate_begin_in_child(gate);
 }
 
-/* For callers that would trust the holder without the queue lock: a grant that nobody has adopted may be the parent's.
+/* For callers that would trust the holder without the queue lock: a grant that is not adopted may be the parent's.
  * Returns true when such a grant has ended now, so that the gate is free. */
 static inline bool csk_gate_know_process(csk_gate_t *gate) {
     if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&gate->queue_lock, CSK_RELAXED)))) return false;
@@ -64,9 +64,9 @@ static inline bool csk_gate_know_process(csk_gate_t *gate) {
 }
 
 /* Called under the queue lock. Makes the gate's form what it is to be for good, and ordered where the checker of lock
- * order has been started. Returns whether the caller is to tell the checker that the gate begins. */
+ * order has been started. Returns whether the caller has to report to the checker that the gate begins. */
 bool csk_gate_set_form(csk_gate_t *gate, uint64_t form);
-/* Tells it. Called without the queue lock. */
+/* Reports that. Called without the queue lock. */
 void csk_gate_tell_begin(const csk_gate_t *gate);
 /* Decides the gate's form if that is still undecided. Takes the queue lock itself. */
 void csk_gate_decide_form(csk_gate_t *gate);
@@ -91,13 +91,13 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
 void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter);
 /* Publishes the queue. It is enough where the caller has the gate, or has given it to another holder. */
 void csk_gate_publish(csk_gate_t *gate);
-/* Publishes the queue. If the gate is free while somebody waits, it makes sure that somebody comes for the gate. Each
- * other change of the queue ends with this. Returns true if, in two words, the summary has just begun to say that
- * somebody waits. Then the caller must look again (csk_gate_look_again) once the queue lock is dropped, since leavers
- * have no fence; unless it has the gate. */
+/* Publishes the queue. If the gate is free and has waiters, it ensures that a waiter comes for the gate. Each
+ * other change of the queue ends with this. Returns true if, in two words, the summary has just begun to say that there
+ * are waiters. Then the caller must look again (csk_gate_look_again) once the queue lock is dropped, since leavers have
+ * no fence; unless it has the gate. */
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
 
-/* Called under the queue lock: see gate_aside.h. The first passes the next in order over, if it was told to try so long
+/* Called under the queue lock: see gate_aside.h. The first passes the next in order over, if it was designated so long
  * before `now_ns` that it is late, and others wait; the caller then publishes or settles. The second puts such a waiter
  * back into its place, and returns whether it was passed over. */
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns);
@@ -124,7 +124,7 @@ static inline int csk_gate_unlock_as(csk_gate_t *gate, uint64_t self) {
 int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
 
 /* For a thread that something else sends into the queue: a signal, or a predicate. `wait` says since when and how long
- * it waits for that, and is noted meanwhile. Parks it until its word is answered, or until it is seen in the queue,
+ * it waits for that, and is recorded meanwhile. Parks it until its word is answered, or until it is seen in the queue,
  * where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
 struct csk_wait;
 int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, struct csk_wait *wait);

@@ -1,15 +1,16 @@
 /* gate_watch.c: how a waiter finds out that the thread which holds the gate has ended.
  *
- * Entering must cost no more than its compare-and-swap. So nothing is recorded when a thread enters, and nobody is told
- * when it ends. But whoever has waited for a second can afford to ask the system which threads there are.
+ * Entering must cost no more than its compare-and-swap. So nothing is recorded when a thread enters, and nothing is
+ * reported when it ends. But a thread that has waited for a second can afford to ask the system which threads there
+ * are.
  *
  * Why a live holder is not reported:
  *
  * 1. The waiter looks at the queue, makes every other thread execute a fence, asks the system, and looks again.
- * 2. Both times it is the next in order and parked, no waiter is on its way, and `held` names the same thread. Nobody
- *    has come to the queue in between. Meanwhile the system shows no such thread.
- * 3. Whoever left the gate after the fence saw this queue, and called the next in order. That is this waiter, whose
- *    word would say so. So nobody has left the gate: the thread that held it then holds it now, and has ended.
+ * 2. Both times it is the next in order and parked, no waiter is on its way, and `held` names the same thread. No
+ *    waiter has come to the queue in between. Meanwhile the system shows no such thread.
+ * 3. A thread that left the gate after the fence saw this queue, and called the next in order. That is this waiter,
+ *    whose word would say so. So no thread has left the gate: the thread that held it then holds it now, and has ended.
  * 4. No later thread at the same address can have entered either, since the gate was never free. */
 #include "base/observe.h"
 #include "lock/gate_queue.h"
@@ -36,7 +37,7 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
     int64_t ticket = gate->next_ticket;
     csk_queue_unlock(&gate->queue_lock);
     if (holder == 0) return;
-    /* In the two-word form a leaver may still rely on an earlier queue, in which somebody was on the way. */
+    /* In the two-word form a leaver may still rely on an earlier queue, in which a waiter was on the way. */
     if (!csk_gate_is_one_word(gate)) csk_platform_membarrier();
     if (!csk_platform_thread_has_ended(holder)) return;
     csk_gate_lock_queue(gate);
@@ -47,8 +48,8 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
                            0);
 }
 
-/* For a waiter that stands behind one that was told to try and is late (gate_aside.h). A waiter that was told meanwhile
- * comes itself. */
+/* For a waiter that stands behind one that was designated and is late (gate_aside.h). A waiter that was designated
+ * meanwhile comes itself. */
 static void look_for_late(csk_gate_t *gate, const csk_gate_waiter_t *self) {
     csk_effects_t effects = { 0 };
     int64_t now_ns = csk_platform_now();

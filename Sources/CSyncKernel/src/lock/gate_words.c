@@ -8,15 +8,14 @@ bool csk_gate_take(csk_gate_t *gate, uint64_t holder) {
     return true;
 }
 
-/* The caller holds the gate, or acts for its holder. So nobody but the owner of the queue lock changes the word
- * meanwhile. */
+/* The caller holds the gate, or acts for its holder. So only the owner of the queue lock changes the word meanwhile. */
 void csk_gate_transfer(csk_gate_t *gate, uint64_t holder) {
     uint64_t flags = csk_load(&gate->held, CSK_RELAXED) & HELD_FLAGS;
     csk_store(&gate->held, holder | flags, CSK_RELEASE);
 }
 
-/* In the two-word form this is a plain store. It is ordered before a look at `held` by the membarrier of those who look
- * again. In the one-word form it ends with a locked instruction on `held`. */
+/* In the two-word form this is a plain store. It is ordered before a look at `held` by the membarrier of the threads
+ * that check again. In the one-word form it ends with a locked instruction on `held`. */
 void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank) {
     uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD | GATE_ORDERED);
     csk_store(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_RELEASE);

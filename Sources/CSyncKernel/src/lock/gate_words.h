@@ -1,22 +1,22 @@
-/* gate_words.h: the gate's two words, who may change which bit, and why nobody is left asleep. Read it first.
+/* gate_words.h: the gate's two words, what may change each bit, and why no waiter is left asleep. Read it first.
  *
- * held (64 bits)      0 = free, else who holds it
- *   bits 4..63  the holder's thread pointer; with bit 63 its number    set by CAS from 0 by whoever enters; set to
+ * held (64 bits)      0 = free, else its holder
+ *   bits 4..63  the holder's thread pointer; with bit 63 its number    set by CAS from 0 by an entry; set to
  *               (recursive gates, mutexes); or CSK_GATE_NOBODY         another holder, or to 0, only by the holder, or
  *                                                                      on its behalf (lost grants)
  *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
  *   bits 0..2   one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
- *               DESIGNATED alone: nobody waits, and the gate is ordered
+ *               DESIGNATED alone: no waiters, and the gate is ordered
  *
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
- *   bit 0  READY        two-word form; the value 1 alone says "nobody waits, all is inline"
+ *   bit 0  READY        two-word form; the value 1 alone says "no waiters, all is inline"
  *   bit 1  WAITERS      the queue is not empty
- *   bit 2  DESIGNATED   the next in order is a thread that was told to try, and has not given up: wake no other
- *   bit 3  HAND_OVER    who leaves must grant the gate to the next waiter, and newcomers must not take it
+ *   bit 2  DESIGNATED   the next in order was designated, and has not given up: wake no other
+ *   bit 3  HAND_OVER    a leaver must grant the gate to the next waiter, and newcomers must not take it
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
- *   bit 6  CONDITIONS   somebody waits for a predicate: who leaves looks first (gate_await.h)
- *   bit 7  ORDERED      the checker of lock order is told of each entry and departure; decided with the form, for good
+ *   bit 6  CONDITIONS   there are waits for predicates: a leaver evaluates them first (gate_await.h)
+ *   bit 7  ORDERED      the lock-order checker observes each entry and departure; decided with the form, for good
  *   8..63  RANK         of the next waiter, plus 2^40, so that it is not negative; the maximum where no newcomer may
  *                       pass without the queue lock
  * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
@@ -29,18 +29,18 @@
  *   the next waiter,    the truth, for the owner of the queue lock (csk_gate_flags). DESIGNATED is what the next
  *   gate->hand_over     waiter's own word says: TRY. `hand_over` is the request of a waiter that was passed for long;
  *                       the flag HAND_OVER is what follows from it, from the policy and from the next waiter
- *   summary             for newcomers, who must read flags and rank at once; and in the two-word form for leavers,
+ *   summary             for newcomers, which must read flags and rank at once; and in the two-word form for leavers,
  *                       whose plain store to `held` would overwrite flags there
  *   held                one-word form: for leavers, whose compare-and-swap must fail when a flag changes
  * `publish` in gate_queue.c copies the first into the others, for csk_gate_settle and csk_gate_publish. Nothing else
  * writes a flag into a word.
  *
- * Why nobody is left asleep: the two-word form
+ * Why no waiter is left asleep: the two-word form
  *
- * 1. A waiter W publishes WAITERS, and looks whether the gate is free.
- * 2. A leaver L frees the gate, and looks whether there are waiters.
- * 3. If both executed a fence in between, one of them would see the other. Whoever sees the other settles: under the
- *    queue lock, a free gate with waiters means that one of them is designated or granted.
+ * 1. A waiter W publishes WAITERS, and checks whether the gate is free.
+ * 2. A leaver L frees the gate, and checks for waiters.
+ * 3. If both executed a fence in between, one of them would see the other. The one that sees the other settles: under
+ *    the queue lock, a free gate with waiters means that one of them is designated or granted.
  * 4. L has no fence between its store and its look. The first waiter of an episode therefore executes membarrier
  *    between its publication and a second look. (An episode lasts as long as the summary says WAITERS.) Either L's look
  *    came after the membarrier, and saw WAITERS. Or L's store came before the membarrier, and W sees the gate free.
@@ -48,29 +48,29 @@
  *    before the membarrier has its store before it too.
  * 5. A later waiter of the same episode needs no membarrier: L sees the first. Unless L counts on a designated one: see
  *    the next step.
- * 6. While the next in order is designated, L calls nobody. So whoever ends that executes membarrier, and looks again:
- *    the designated waiter when it gives up without having entered; a waiter that comes above it; a waiter that passes
- *    it over because it is late (gate_aside.h). csk_gate_settle tells the last two.
+ * 6. While the next in order is designated, L calls no waiter. So a thread that ends that executes membarrier, and
+ *    looks again: the designated waiter when it gives up without having entered; a waiter that comes above it; a waiter
+ *    that passes it over because it is late (gate_aside.h). csk_gate_settle reports it to the last two.
  * Tests/Model/gate_fast.pml models this step by step, and gate_timeout.pml what comes above a designated waiter or
  * passes it over. They fail when any of the barriers or looks is removed.
  *
- * Why nobody is left asleep: the one-word form
+ * Why no waiter is left asleep: the one-word form
  *
  * The flags stand in the word that the leaver's CAS compares, so the leaver can't miss them. It designates before it
  * frees. Freeing is its last access to the gate, which may then be destroyed. If a waiter comes above the one that it
- * designated, it designates that one too, and wakes the first at once: that one's word says TRY still, and once the
- * other has gone, everybody counts on it.
+ * designated, it designates that one too, and wakes the first at once: that one's word still says TRY, and once the
+ * other has gone, all others rely on it.
  *
  * Both forms
  *
- * - A gate that is held needs nobody to come for it: its holder looks when it leaves. So whoever changes the queue and
- *   has the gate, or gives it to another holder in the same step, only publishes (csk_gate_publish), and owes no second
+ * - No waiter need come for a held gate: its holder checks when it leaves. So a thread that changes the queue and has
+ *   the gate, or gives it to another holder in the same step, only publishes (csk_gate_publish), and owes no second
  *   look. All others settle (csk_gate_settle).
  * - A thread that was granted the gate under the queue lock passes through that lock before it returns. By then the
  *   granter has finished with the gate, and has published. Otherwise the thread could leave by a summary that still
- *   says that this thread itself is on its way, and call nobody.
+ *   says that this thread itself is on its way, and call no waiter.
  * - A designated waiter enters only while it is the next in order, which it checks under the queue lock. Otherwise it
- *   gives up, and settles. Nobody of a higher rank counts on it, since the flag is the next waiter's own.
+ *   gives up, and settles. No waiter of higher rank relies on it, since the flag is the next waiter's own.
  * - A designated waiter that has no processor is passed over (gate_aside.h): it leaves the heap, is counted among the
  *   lost grants, and comes back into its place when it comes for the gate.
  * - Others write a waiter's word only under the queue lock, for the last time in the step that takes it out of the
@@ -95,7 +95,7 @@
 #define HELD_FLAGS UINT64_C(7)
 /* WAITERS, DESIGNATED and HAND_OVER stand in `held` so many bits lower than in `summary`. */
 #define HELD_FLAGS_SHIFT 1
-/* In `held` of an ordered gate in one word for which nobody waits: no inline path, which expects no flag, succeeds. */
+/* In `held` of an ordered gate in one word without waiters: no inline path, which expects no flag, succeeds. */
 #define HELD_ORDERED (GATE_DESIGNATED >> HELD_FLAGS_SHIFT)
 /* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
 #define HELD_ENDED UINT64_C(8)

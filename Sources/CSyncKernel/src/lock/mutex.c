@@ -17,7 +17,7 @@ int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate
 
 /* A zero-filled mutex is a gate whose form is undecided. This decides the form. */
 void csk_mutex_prepare(csk_gate_t *gate) {
-    /* Relaxed: who goes on by the form comes to csk_gate_prepare, or takes the queue lock. */
+    /* Relaxed: a thread that goes on by the form comes to csk_gate_prepare, or takes the queue lock. */
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_RELAXED) != 0)) return;
     bool told = false;
     csk_gate_lock_queue(gate);

@@ -60,7 +60,7 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : EBUSY;
 }
 
-/* Newcomers that spin stand in no order; each of them may take permits as long as nobody waits. */
+/* Newcomers that spin stand in no order; each of them may take permits as long as there are no waiters. */
 static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
@@ -79,7 +79,7 @@ static void await_granter(void *object, csk_gate_waiter_t *self) {
     (void)object;
     csk_waiter_await_granter(self);
 }
-/* Nobody is designated here, so nobody tries and nobody watches to try. */
+/* No waiter is designated here, so none tries or spins to try. */
 static const csk_wait_kind_t kind = { &csk_sem_queue_kind, NULL, NULL, park, await_granter, CSK_WATCH_ENDED_NS };
 
 int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns) {
@@ -166,8 +166,8 @@ int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
     return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
 }
 
-/* The scope is over, so once nobody pins its task, nobody will. Others' pins are no matter: whoever has such a pin may
- * run this task meanwhile. */
+/* The scope is over, so once its task is not pinned, it stays so. Others' pins don't matter: a thread that has such a
+ * pin may run this task meanwhile. */
 int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     csk_sem_lock_queue(sem);
     while (csk_sem_pins(sem) != 0 && csk_sem_scoped(sem)->raised == task) csk_sem_await_unpinned(sem);

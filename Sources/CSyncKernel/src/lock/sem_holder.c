@@ -1,4 +1,4 @@
-/* sem_holder.c: whoever waits raises the task that has the permit. See sem_queue.h. */
+/* sem_holder.c: a waiter raises the task that has the permit. See sem_queue.h. */
 #include "lock/sem_queue.h"
 
 void csk_scoped_sem_begin(csk_scoped_sem_t *scoped) {
@@ -31,7 +31,7 @@ static uint64_t scope_to_raise(csk_sem_t *sem, uint8_t urgency) {
     return sem->urgency < urgency ? scope : 0;
 }
 
-/* Where the semaphore notes its holder by itself, another may give the permit back. */
+/* Where the semaphore records its holder itself, another thread may give the permit back. */
 static uint64_t holder_to_raise(const csk_sem_t *sem, uint8_t urgency) {
     if (csk_sem_notes(sem) != SEM_NOTES_NEVER || sem->urgency >= urgency) return 0;
     uint64_t holder = csk_sem_holder(sem);

@@ -1,4 +1,4 @@
-/* sem_note.c: a semaphore of one permit notes who has it. See sem_queue.h. */
+/* sem_note.c: a semaphore of one permit records its holder. See sem_queue.h. */
 #include "lock/sem_queue.h"
 
 static bool are_wanted(void) { return csk_listed_is_on(); }
@@ -19,7 +19,7 @@ void csk_held_sem_begin_noting(csk_held_sem_t *held) {
     if (sem->notes == SEM_NOTES) sem->state |= SEM_WAITERS;
 }
 
-/* Others may have signalled what they had not taken, or changed the size, while nobody noted anything. */
+/* Others may have signalled what they had not taken, or changed the size, while nothing was recorded. */
 void csk_sem_begin_noting(csk_sem_t *sem) {
     uint64_t state = csk_load(&sem->state, CSK_RELAXED);
     int64_t free = csk_sem_free_in(state);

@@ -6,7 +6,7 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->arrivals.oldest_passed = sem->waiting = 0;
     csk_store(&sem->pins, 0u, CSK_RELAXED);
     sem->urgency = 0;
-    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0); /* `raised` may stay: nobody is pinned */
+    if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, 0); /* `raised` may stay: no task is pinned */
     csk_sem_forget_holder(sem);
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
@@ -38,7 +38,7 @@ void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
 }
 
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
-    /* From here on nobody changes the word without the queue lock. */
+    /* From here on the word is not changed without the queue lock. */
     uint64_t found = csk_fetch_or(&sem->state, SEM_WAITERS, CSK_ACQUIRE);
     csk_sem_serve(sem, found | SEM_WAITERS, effects);
 }
@@ -50,7 +50,7 @@ bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t pa
     if (csk_sem_free_in(found) < permits) return false;
     csk_arrivals_pass(&sem->arrivals);
     csk_sem_note(sem, party);
-    /* This pass may have been one too many for somebody, who is the head now, and for whom there may be enough. */
+    /* This pass may have been one too many for a waiter, which is the head now, and for which there may be enough. */
     csk_sem_serve(sem, found - permits * CSK_SEM_PERMIT, effects);
     return true;
 }

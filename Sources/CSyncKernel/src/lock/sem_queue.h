@@ -11,101 +11,102 @@
  *      1      takes the queue lock; it passes those     takes the queue lock, and hands the permits
  *             of a lower rank alone                     to the first in order
  *
- * Who may change the word. Without WAITERS anybody may, by a compare-and-swap of the whole word. With WAITERS only the
- * owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
- * instruction, and from then on nobody else changes the word. The store that clears the flag is its last access.
+ * What may change the word. Without WAITERS any thread may, by a compare-and-swap of the whole word. With WAITERS only
+ * the owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
+ * instruction, and from then on no other thread changes the word. The store that clears the flag is its last access.
  *
- * While it notes its holder, or its holder is pinned (below), WAITERS is set, whether the queue is empty or not.
+ * While it records its holder, or its holder is pinned (below), WAITERS is set, whether the queue is empty or not.
  *
- * Permits are handed over: who is granted has them from that step on, and nobody is told to try. So this queue has no
+ * Permits are handed over: a granted waiter has them from that step on, and does not try. So this queue has no
  * designated waiter.
  *
  * The order. The heap has all waiters by rank and ticket. Only its first is ever served, or the one that was overtaken
  * too often (arrivals.h): the head. So a large request at the head
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
- * Why nobody is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
- * semaphore notes or pins its holder; and the head, if there is one, asks for more than is free. Each change of the
+ * Why no waiter is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
+ * semaphore records or pins its holder; and the head, if there is one, asks for more than is free. Each change of the
  * queue ends with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make
- * that true again. (Who passes takes permits, but may be the one too many that makes another one the head: so it
- * serves.) A signal that adds permits without the queue lock has compared a word without WAITERS. A waiter that came
- * before it would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
+ * that true again. (A newcomer that passes takes permits, but may be the one too many that makes another waiter the
+ * head: so it serves.) A signal that adds permits without the queue lock has compared a word without WAITERS. A waiter
+ * that came before it would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
  *
- * Who may free the semaphore. A signal, or a change of the size, touches nothing of it once a wait can have returned by
- * its permits and nobody else waits.
+ * When the semaphore may be freed. A signal, or a change of the size, touches nothing of it once a wait can have
+ * returned by its permits and there are no other waiters.
  * - Without WAITERS, the compare-and-swap that adds them is its last access.
- * - Under the queue lock it hands them to waiters that are told after that lock is free (csk_effects_perform). Others
- *   may take what is left before that; but the wait of a waiter that was served has not returned yet.
- * - If it serves nobody, WAITERS stays set, and the head still waits. Whoever takes permits then, or takes the head
- *   out, takes the queue lock first.
- * - If it finds the queue empty under the lock, it adds nothing there: it drops the lock and begins again. Otherwise
- *   whoever takes the permits by a compare-and-swap could free the semaphore before the lock is dropped.
- * A waiter that gives up or is cancelled lets others in. They are told after the queue lock is free, and from then on
- * the semaphore is not touched either. The clock of an asynchronous waiter is stopped, and the clock's function has
+ * - Under the queue lock it hands them to waiters that are notified after that lock is free (csk_effects_perform).
+ *   Others may take what is left before that; but the wait of a waiter that was served has not returned yet.
+ * - If it serves no waiter, WAITERS stays set, and the head still waits. A thread that takes permits then, or takes the
+ *   head out, takes the queue lock first.
+ * - If it finds the queue empty under the lock, it adds nothing there: it drops the lock and begins again. Otherwise a
+ *   thread that takes the permits by a compare-and-swap could free the semaphore before the lock is dropped.
+ * A waiter that gives up or is cancelled lets others in. They are notified after the queue lock is free, and from then
+ * on the semaphore is not touched either. The clock of an asynchronous waiter is stopped, and the clock's function has
  * ended, before the waiter's own is called.
  *
- * Who has the permit. A csk_held_sem_t may note its holder by itself.
+ * The holder of the permit. A csk_held_sem_t may record it itself.
  *
  *   notes
  *   NEVER  it does not, for good; also of each semaphore that is no csk_held_sem_t
- *   MAY    it does not now: it would if somebody wanted to know when the next one has to wait
- *   NOTES  WAITERS is set, so every call comes to the queue lock, and keeps `holder` there: who takes the permit, or is
- *          handed it, is written with it; with a signal it is 0. Also 0: a callback of which no task is known, and who
- *          had the permit already when NOTES began.
+ *   MAY    it does not now: it would if a view or watch wanted it when the next one has to wait
+ *   NOTES  WAITERS is set, so every call comes to the queue lock, and keeps `holder` there: the task or thread that
+ *          takes the permit, or is handed it, is written with it; with a signal it is 0. Also 0: a callback of which no
+ *          task is known, and a holder from before NOTES began.
  *
  *   from   to     by
- *   MAY    NOTES  the first that must wait while somebody wants to know: under the queue lock, with the flag set. Or
- *                 from the beginning, before the semaphore is shared
- *   NOTES  MAY    a signal, when nobody wants to know any more; and the first thread in a child of fork in which nobody
- *                 wants to. One that was made in the child looks like the parent's to its first thread
+ *   MAY    NOTES  the first that must wait while recording is wanted: under the queue lock, with the flag set. Or from
+ *                 the beginning, before the semaphore is shared
+ *   NOTES  MAY    a signal, when it is not wanted any more; and the first thread in a child of fork in which it is not.
+ *                 One that was made in the child looks like the parent's to its first thread
  *   NOTES  NEVER  a signal of another than the holder, of several permits, or where one is free; a change of the size:
  *                 this is no lock
  *
  * `notes` and `holder` are changed under the queue lock. `notes` is read without it as a hint, or for NEVER, which is
- * final. `holder` is read without it by views: it never names anybody who has not the permit at that moment. While
- * `notes` is not NEVER each waiter in the queue has `task`, so that who serves it can write it. A signal that ends
- * NOTES with nobody in the queue clears the flag before it has added its permits, and begins again: until it has added
- * them nobody may free the semaphore because of them.
+ * final. `holder` is read without it by views: it never names one that does not have the permit at that moment. While
+ * `notes` is not NEVER each waiter in the queue has `task`, so that the thread that serves it can write it. A signal
+ * that ends NOTES with an empty queue clears the flag before it has added its permits, and begins again: until it has
+ * added them the semaphore may not be freed because of them.
  *
- * Who may raise the holder. A task that waits may want whoever has the permit to be as urgent as itself. It may use the
- * holder's task as long as that has not given the permit back. So it pins the holder.
+ * Raising the holder. A task that waits may want the holder to be as urgent as itself. It may use the holder's task as
+ * long as that has not given the permit back. So it pins the holder.
  *
  *   pins       bits 0..30  how many keep the holder from giving the permit back
- *              bit 31      somebody waits for their end: a park word
- *   urgency    of whom the holder was told already; 0: of nobody; SEM_SEES_FOR_ITSELF: it was granted the permit, and
- *              has not begun to hold it (csk_sem_begin_holding), which tells it of all that wait
+ *              bit 31      a thread waits for their end: a park word
+ *   urgency    the highest priority of which the holder was notified; 0: of none; SEM_SEES_FOR_ITSELF: it was granted
+ *              the permit, and has not begun to hold it (csk_sem_begin_holding), which notifies it of all waiters
  *
- * All are changed under the queue lock. Argument: whoever pins finds WAITERS set under the queue lock, and sets `pins`,
- * for which WAITERS stays set (csk_sem_is_busy). So a signal from then on comes to the queue lock, and waits there
- * while pins is not 0. A signal that came before has compared a word without WAITERS, and its task has written the
- * holder as 0 before that; the step that set WAITERS acquires it. Then whoever pins reads 0, or a later holder of which
- * the same is true. Under the queue lock nobody else is granted the permit, so the holder that is read has it.
+ * All are changed under the queue lock. Argument: a pinning thread finds WAITERS set under the queue lock, and sets
+ * `pins`, for which WAITERS stays set (csk_sem_is_busy). So a signal from then on comes to the queue lock, and waits
+ * there while pins is not 0. A signal that came before has compared a word without WAITERS, and its task has written
+ * the holder as 0 before that; the step that set WAITERS acquires it. Then the pinning thread reads 0, or a later
+ * holder of which the same is true. Under the queue lock no other waiter is granted the permit, so the holder that is
+ * read has it.
  *
- * Whoever takes the permit without the queue lock writes the holder shortly after. Until then it can't be pinned, which
- * csk_sem_pin_holder says. Nobody who waits misses one that was granted the permit: both steps are taken under the
- * queue lock, and the second one sees the first.
+ * A thread that takes the permit without the queue lock writes the holder shortly after. Until then it can't be pinned,
+ * which csk_sem_pin_holder says. No waiter misses one that was granted the permit: both steps are taken under the queue
+ * lock, and the second one sees the first.
  *
- * Scopes (csk_scoped_sem_t). Anybody may signal there, so a signal waits for no pin, but whoever ends a scope waits for
- * those of its own task. `scope` is written without the lock by whoever begins a scope, and by whoever ends one, if it
- * is its own still. So it is the last one's where several have begun one. `raised` is the task of which `pins` and
+ * Scopes (csk_scoped_sem_t). Any thread may signal there, so a signal waits for no pin, but the end of a scope waits
+ * for those of its own task. `scope` is written without the lock by the begin of a scope, and by its end, if it is
+ * still its own. So it is the last one's where several have begun one. `raised` is the task of which `pins` and
  * `urgency` speak, changed under the queue lock while pins is 0. The argument is the same, with a step that ends a
  * scope in place of a signal: before that step the task has found another's number in `scope`, or has written 0. Either
- * comes after its own number in the order of that word, so who sees the step does not read that number. An end that
- * finds no room takes the queue lock too, and looks at the pins there. Somebody of whom nobody knows may have the other
- * permits, so nobody is asked for again because of them, and who is granted permits need not begin a scope.
+ * comes after its own number in the order of that word, so a thread that sees the step does not read that number. An
+ * end that finds no room takes the queue lock too, and looks at the pins there. An unknown task may have the other
+ * permits, so no holder is asked for again because of them, and a granted waiter need not begin a scope.
  *
  * A pin lasts for as long as a task is raised, which calls functions of its user's. The holder waits for that when it
  * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the
  * first that waits, and by each that begins to hold.
  *
- * Too many. What is free is never more than `most`: that is looked at in the word that is replaced.
+ * Too many. What is free is never more than `most`: that is checked in the word that is replaced.
  *
  * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
  * that sets the flag what all signals before it have released, and csk_sem_serve releases it with its store. What is
  * handed over goes by the waiter's word (spin_park.h).
  *
  * fork. The first thread that takes the queue lock in the child forgets the parent's waiters, and clears the flag,
- * unless the semaphore notes its holder there. The permits stay, and how many there are in all, which are one word: a
+ * unless the semaphore records its holder there. The permits stay, and how many there are in all, which are one word: a
  * change of the parent's is there or it is not. A child that never meets the flag takes no lock, and needs none. */
 #ifndef CSK_INTERNAL_SEM_QUEUE_H
 #define CSK_INTERNAL_SEM_QUEUE_H
@@ -140,7 +141,7 @@ static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
     return CSK_UNLIKELY(overdue != NULL) ? csk_waiter_of_arrival(overdue)
                                          : csk_waiter_of_node(csk_heap_top(&sem->waiters));
 }
-/* Takes permits for one who does not wait, past all who do, if it may. The word has the flag. */
+/* Takes permits for a newcomer, past all waiters, if it may. The word has the flag. */
 bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects);
 /* Puts the waiter in its place, and settles. Returns false where as many wait as may. Where it has returned true and
  * the waiter is not QUEUED, the permits are its. */
@@ -148,7 +149,7 @@ bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, 
                     csk_effects_t *effects);
 /* Called when the word has the flag. Hands out of `state` what can be handed out, and makes the rest the word. */
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
-/* Serves, and publishes whether somebody waits. */
+/* Serves, and publishes whether there are waiters. */
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);
 /* One of SEM_NOTES, ... */
 static inline uint32_t csk_sem_notes(const csk_sem_t *sem) { return csk_load(&sem->notes, CSK_RELAXED); }
@@ -160,7 +161,7 @@ static inline bool csk_sem_is_busy(const csk_sem_t *sem) {
     return sem->waiters.root != NULL || csk_sem_notes(sem) == SEM_NOTES || csk_sem_pins(sem) != 0;
 }
 
-/* ---- Who has the permit ------------------------------------------------------------------------------------------ */
+/* ---- The holder of the permit ------------------------------------------------------------------------------------ */
 
 /* What a thread that comes is called as a holder: its task, or itself. 0 where that is not asked. Called without the
  * queue lock. */
@@ -172,16 +173,16 @@ static inline uint64_t csk_sem_party(const csk_sem_t *sem) {
 static inline void csk_sem_note(csk_sem_t *sem, uint64_t party) {
     if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES)) csk_sem_set_holder(sem, party);
 }
-/* Somebody must wait. */
+/* There must be a waiter. */
 void csk_sem_begin_noting(csk_sem_t *sem);
 static inline void csk_sem_has_waiter(csk_sem_t *sem) {
     if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_MAY_NOTE)) csk_sem_begin_noting(sem);
 }
 /* `party` is about to give so many permits back; 0: to change the size. Ends NOTES where that is due. */
 void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party);
-/* A signal waits until nobody pins the holder. Drops the queue lock meanwhile. */
+/* A signal waits until the holder is not pinned. Drops the queue lock meanwhile. */
 void csk_sem_await_unpinned(csk_sem_t *sem);
-/* In a child of fork: whoever had the permit was a thread of the parent. Where somebody wants to know, it notes on. */
+/* In a child of fork: the holder was a thread of the parent. Where recording is wanted, it goes on. */
 void csk_sem_forget_holder(csk_sem_t *sem);
 
 /* The semaphore's queue, for waiter.h. */

@@ -17,7 +17,7 @@ static const int64_t second_ns = 1000000000, most_between_ns = 50000000, least_b
 
 static struct {
     uint32_t lock;
-    uint32_t on; /* 1 + the mark of the process that watches; 0: none does */
+    uint32_t on; /* 1 + the mark of the process whose watch is on; 0: none */
     int64_t after_ns;
 } watch;
 
@@ -34,7 +34,7 @@ static void (*look_along)(int64_t now_ns, int64_t after_ns);
 
 static bool is_on(void) { return csk_load(&watch.on, CSK_ACQUIRE) == csk_process_mark() + 1; }
 
-/* ---- What is told ------------------------------------------------------------------------------------------------ */
+/* ---- What is reported -------------------------------------------------------------------------------------------- */
 
 static void keep(const deadlock_kept_t *made) {
     csk_queue_lock(&kept.lock);

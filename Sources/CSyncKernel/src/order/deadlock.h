@@ -74,8 +74,8 @@ static inline uint32_t csk_deadlock_known(uint32_t parties) {
 /* Whether what has that hash was reported. */
 bool csk_deadlock_was_told(const deadlock_tables_t *tables, uint64_t hash);
 
-/* deadlock_graph.c: finds the circles of the view: each waiter that is in one is in one that is found
- * or was told. */
+/* deadlock_graph.c: finds the circles of the view: each waiter that is in one is in one that is found or was
+ * reported. */
 void csk_deadlock_find_cycles(deadlock_tables_t *tables);
 /* The waiter of the view that is that thread's; NULL: it does not wait, or has a deadline. */
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id);
@@ -84,9 +84,9 @@ uint64_t csk_deadlock_hash_wait(const csk_inspected_waiter_t *waiter, const void
 /* deadlock_views.c. A circle that so many views in a row have shown is a deadlock. */
 enum { DEADLOCK_VIEWS = 3 };
 static inline bool csk_deadlock_is_certain(const deadlock_cycle_t *cycle) { return cycle->views >= DEADLOCK_VIEWS; }
-/* Counts in how many views in a row each circle was seen, of those in which somebody has waited for `after_ns`, and
- * leaves the others out. Returns whether some were seen too rarely so far. A view that is lacking ends no row, and
- * another is wanted soon. */
+/* Counts in how many views in a row each circle was seen, of those in which a wait is `after_ns` old, and leaves the
+ * others out. Returns whether some were seen too rarely so far. A view that is lacking ends no row, and another is
+ * wanted soon. */
 bool csk_deadlock_count_views(deadlock_tables_t *tables, int64_t after_ns);
 void csk_deadlock_note_told(deadlock_tables_t *tables, uint64_t hash);
 

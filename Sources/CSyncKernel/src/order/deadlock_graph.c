@@ -1,10 +1,10 @@
-/* deadlock_graph.c: who waits for whom in a view, and the circles of that. */
+/* deadlock_graph.c: the graph of waits in a view, and its circles. */
 #include "base/slots.h"
 #include "order/deadlock.h"
 
 #include <string.h>
 
-/* ---- Waiters by who they are ------------------------------------------------------------------------------------- */
+/* ---- Waiters by identity ----------------------------------------------------------------------------------------- */
 
 /* A wait that ends by itself is no part of a deadlock, and one that has no number can't be known again. */
 static bool may_be_party(const csk_inspected_waiter_t *waiter) {
@@ -62,8 +62,8 @@ static void index_holders(deadlock_tables_t *tables) {
     }
 }
 
-/* `to` is 1 + an index, or 0. Nobody waits for itself here: locks refuse that, and a waiter that was let in looks like
- * one until it has noticed. */
+/* `to` is 1 + an index, or 0. No waiter waits for itself here: locks refuse that, and a waiter that was let in looks
+ * like one until it has noticed. */
 static void add_edge(deadlock_tables_t *tables, uint32_t from, uint32_t to) {
     if (to == 0 || to - 1 == from || tables->edge_count == DEADLOCK_EDGES) return;
     tables->edges[tables->edge_count] = (deadlock_edge_t){ to - 1, tables->first_edge[from] };
@@ -112,7 +112,7 @@ static void add_edges(deadlock_tables_t *tables, uint32_t from) {
         else if (object->holder.kind == CSK_HELD_BY_TASK) add_edge(tables, from, of_task(tables, object->holder.task));
         break;
     case CSK_OBJECT_WORKQUEUE:
-        /* Of several works at once, one that came after the drain may run: nobody waits for that. */
+        /* Of several works at once, one that came after the drain may run: the drain does not wait for that. */
         if (object->width == 1 &&
             (waiter->waits_for == CSK_WAITS_FOR_DRAINED || waiter->waits_for == CSK_WAITS_FOR_TURN))
             add_edges_to_holders(tables, from);
@@ -197,7 +197,7 @@ static void keep_cycle(deadlock_tables_t *tables, uint32_t start, uint32_t last)
     if (!csk_deadlock_was_told(tables, cycle->hash)) tables->cycle_count++;
 }
 
-/* Takes the edges to those away that wait for nobody. Returns whether there were any. */
+/* Removes the edges to those that do not wait. Returns whether there were any. */
 static bool prune_ends(deadlock_tables_t *tables, uint32_t from) {
     bool some = false;
     for (uint32_t *edge = &tables->first_edge[from]; *edge != 0;) {
@@ -211,8 +211,8 @@ static bool prune_ends(deadlock_tables_t *tables, uint32_t from) {
     return some;
 }
 
-/* Whoever waits for nobody that waits is in no circle, nor is one for whom nobody waits. Takes these out until none is
- * left. in_cycle says meanwhile for whom somebody waits. */
+/* A waiter that waits for no other waiter is in no circle, nor is one for which none waits. Takes these out until none
+ * is left. in_cycle says meanwhile for which ones others wait. */
 static void prune(deadlock_tables_t *tables) {
     uint32_t count = tables->view.waiter_count;
     for (bool again = true; again;) {

@@ -1,6 +1,6 @@
 /* marks.c: the watchdog looks at the waits of marked threads. It reads the records of waits as a view does
- * (wait/waits.h), so it waits for nobody. It reports once it has given each record back, so the object may be gone by
- * then: the report has its address and its name. */
+ * (wait/waits.h), so it never waits. It reports once it has given each record back, so the object may be gone by then:
+ * the report has its address and its name. */
 #include "csynckernel/mark.h"
 
 #include "base/observe.h"

@@ -183,9 +183,9 @@ static __attribute__((noinline)) void look_at_chain(list_t *list, const void *ob
     if (!has_it) keep_chain(chain);
 }
 
-/* ---- What locks tell --------------------------------------------------------------------------------------------- */
+/* ---- What locks report ------------------------------------------------------------------------------------------- */
 
-/* Who holds something has found the tables when it entered that. */
+/* A thread that holds something has found the tables when it entered that. */
 static void comes(const void *object, uint32_t kind) {
     list_t *list = mine;
     if (list == NULL || list->depth == 0 || list->reports || !csk_load(&is_on, CSK_RELAXED)) return;
@@ -266,7 +266,7 @@ int csk_order_start(void) {
     return 0;
 }
 
-/* Relaxed: who reads this looks at nothing. */
+/* Relaxed: a reader of this reads nothing else by it. */
 void csk_order_stop(void) { csk_store(&is_on, 0u, CSK_RELAXED); }
 
 int csk_order_level(const void *object, uint32_t level) {

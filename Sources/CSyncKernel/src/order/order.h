@@ -30,9 +30,10 @@ typedef struct {
     uint64_t what;
 } order_object_t;
 
-/* `text` is written by everybody who comes with the class's hash before it is ready (release), the same words each. So
- * whoever has a class's number, from the table or from another thread, finds the whole text: nobody waits for one who
- * writes it, and in a child of fork nothing is left half written. It is stored and loaded by words, relaxed. */
+/* `text` is written by every thread that comes with the class's hash before it is ready (release), with the same words
+ * each. So a thread that has a class's number, from the table or from another thread, finds the whole text: no thread
+ * waits for one that writes it, and in a child of fork nothing is left half written. It is stored and loaded by words,
+ * relaxed. */
 typedef struct {
     csk_slot_t slot;
     uint64_t text[ORDER_TEXT / sizeof(uint64_t)];

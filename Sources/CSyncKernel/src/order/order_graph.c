@@ -59,14 +59,14 @@ static void keep_circle(uint32_t closing, uint32_t from, uint32_t to, char *text
         if (circle != NULL && count < ORDER_CIRCLE_STEPS) circle->steps[count++] = way[length];
     }
     if (circle != NULL) circle->count = count;
-    /* Whoever prints reads as many circles, and their steps, without the lock. */
+    /* A printing thread reads as many circles, and their steps, without the lock. */
     csk_store(&tables->counts.circles, circles + 1, CSK_RELEASE);
 }
 
 static bool add(uint32_t from, uint32_t to, const csk_stack_t *stack, char *text, size_t size) {
     order_tables_t *tables = csk_order_tables;
     bool is_new;
-    /* Relaxed: who begins an object anew comes behind all who have used it. */
+    /* Relaxed: an object is begun anew after all uses of it. */
     csk_store(&csk_order_class(from)->has_steps, 1u, CSK_RELAXED);
     csk_store(&csk_order_class(to)->has_steps, 1u, CSK_RELAXED);
     uint64_t hash = csk_slot_mix((uint64_t)from << 32 | to);

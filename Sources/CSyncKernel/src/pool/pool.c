@@ -1,9 +1,9 @@
 /* pool.c: the pool's queue and its workers. All state is protected by `lock`. A worker sleeps on a word of its own,
- * which is set by whoever takes the worker off the stack of idle workers.
+ * which is set by the thread that takes the worker off the stack of idle workers.
  *
  * A worker that waits inside the library has announced it (wait/announce.h). A post then starts another worker in its
  * place at once. For all other cases there is the supervisor (pool_growth.c), a thread that looks while work waits and
- * nobody can be called. */
+ * no worker can be called. */
 #include "pool/pool_state.h"
 
 #include <pthread.h>
@@ -88,8 +88,8 @@ csk_pool_worker_t *csk_pool_take_idle(void) {
     return worker;
 }
 
-/* Called under the lock. While one that was told to look is on its way, others are called by that one. If it is late,
- * the supervisor calls them once something else was posted. */
+/* Called under the lock. While a designated worker is on its way, others are called by that one. If it is late, the
+ * supervisor calls them once something else was posted. */
 static csk_pool_worker_t *call_worker(void) { return csk_pool.waking ? NULL : csk_pool_take_idle(); }
 
 /* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
@@ -108,7 +108,7 @@ static void learn_processors(void) {
     csk_queue_unlock(&csk_pool.lock);
 }
 
-/* Nobody else may count on the worker before it is known that it runs. */
+/* No other thread may count on the worker before it is known that it runs. */
 static int start_first(void) {
     if (csk_pool_ready() != 0) return 0; /* a worker goes on in this child */
     if (csk_load(&csk_pool.wanted, CSK_RELAXED) == 0) learn_processors();
@@ -204,7 +204,7 @@ static void part(csk_pool_worker_t *self) {
     if (self->joined) workers_take_out(&csk_pool.all, NULL, self);
 }
 
-/* Sleeps until somebody has taken the worker off the stack, and returns true. Returns false when the worker has slept
+/* Sleeps until a thread has taken the worker off the stack, and returns true. Returns false when the worker has slept
  * for so long that it is not needed any more. */
 static bool sleep_until_called(csk_pool_worker_t *self) {
     if (csk_spin_pays(&self->spins)) {

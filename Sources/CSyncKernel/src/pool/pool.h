@@ -48,7 +48,7 @@ typedef struct csk_pool_frame {
     void (*leave)(void *left);
     void *left;
     csk_section_t section;
-    int64_t running_ns;              /* when the work of a queue began, for views; 0: not noted. Relaxed */
+    int64_t running_ns;              /* when the work of a queue began, for views; 0: not recorded. Relaxed */
     csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_worker.c */
     void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;

@@ -1,5 +1,5 @@
-/* pool_growth.c: the supervisor. This thread looks while work waits and nobody can be called. It finds out whether the
- * workers run, and how many more are needed. pool_watch.c has what it asks the system. */
+/* pool_growth.c: the supervisor. This thread looks while work waits and no worker can be called. It finds out whether
+ * the workers run, and how many more are needed. pool_watch.c has what it asks the system. */
 #include "pool/pool_state.h"
 
 #include "wait/announce.h"
@@ -124,7 +124,7 @@ static bool note_stall(bool stuck, int64_t now_ns) {
 }
 
 /* Work waits, and for 1 ms no worker has come for any. All workers are inside functions that block or take long; or the
- * one that was told to look is late, and the next one is told. */
+ * designated one is late, and the next one is designated. */
 static void look_for_progress(void) {
     csk_queue_lock(&csk_pool.lock);
     bool nothing_taken = csk_pool.queued != 0 && csk_pool.taken == csk_pool.taken_before;
@@ -148,11 +148,11 @@ static void look_for_progress(void) {
     for (; more > 0; more--) started |= csk_pool_start_worker() == 0;
     int64_t now_ns = csk_platform_now();
     csk_queue_lock(&csk_pool.lock);
-    /* A worker that has looked calls the next one, if there is more than it can take. One that was told to look may be
+    /* A worker that has looked calls the next one, if there is more than it can take. A designated worker may be
      * late. */
     bool again = csk_pool.queued != 0 && (csk_pool.idle == NULL || csk_pool.waking);
-    /* Where nobody could be started, enough workers run, or the system has no thread to give. Those workers may come to
-     * sleep, and other threads may end. So the supervisor looks again later. */
+    /* Where no worker could be started, enough workers run, or the system has no thread to give. Those workers may come
+     * to sleep, and other threads may end. So the supervisor looks again later. */
     csk_pool.watching = again && (started || !stalled);
     int64_t pause_ns = csk_pool.watching ? stalled_ns : csk_pool.resigned_ns;
     csk_store(&csk_pool.look_ns, !again || pause_ns > CSK_NEVER - now_ns ? CSK_NEVER : now_ns + pause_ns, CSK_RELAXED);

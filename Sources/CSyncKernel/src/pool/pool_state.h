@@ -1,5 +1,5 @@
 /* pool_state.h: what pool.c (the queue and its workers) and pool_growth.c (the supervisor) share. Each calls the other:
- * whoever posts calls the supervisor, and the supervisor starts workers. */
+ * a thread that posts calls the supervisor, and the supervisor starts workers. */
 #ifndef CSK_INTERNAL_POOL_STATE_H
 #define CSK_INTERNAL_POOL_STATE_H
 
@@ -41,7 +41,7 @@ typedef struct csk_pool_state {
     csk_pool_queue_t levels[CSK_POOL_LEVELS];
     uint64_t queued, taken;
     csk_pool_worker_t *all, *idle;
-    bool waking;            /* a worker was told to look, and has not looked yet */
+    bool waking;            /* a worker was designated, and has not looked yet */
     bool watching;          /* the supervisor looks again after stalled_ns */
     uint64_t taken_before;  /* `taken` at its last look, or when the watch began */
     int64_t look_ns;        /* when it looks next; CSK_NEVER: not before a watch begins */
@@ -59,8 +59,8 @@ static inline void csk_pool_count_workers(uint32_t change) {
     csk_store(&csk_pool.workers, csk_pool.workers + change, CSK_RELAXED);
 }
 
-/* Called under the lock, when there is work and nobody to call, or somebody was told to look and may be late. Whether
- * to call the supervisor. */
+/* Called under the lock, when there is work and no worker to call, or a designated one may be late. Whether to call the
+ * supervisor. */
 static inline bool csk_pool_begin_watch(void) {
     if (csk_pool.watching) return false;
     csk_pool.watching = true;
@@ -70,7 +70,7 @@ static inline bool csk_pool_begin_watch(void) {
 
 /* The caller has counted the worker. */
 int csk_pool_start_worker(void);
-/* Called under the lock, for one that is told to look, or NULL. Without the lock the caller wakes the worker. */
+/* Called under the lock, for a worker that is designated, or NULL. Without the lock the caller wakes the worker. */
 csk_pool_worker_t *csk_pool_take_idle(void);
 void csk_pool_wake(csk_pool_worker_t *worker);
 /* In pool_growth.c. A child of fork has no supervisor; one is started for its first watch. */

@@ -30,7 +30,7 @@ static bool change(csk_delayed_t *delayed, uint32_t from, uint32_t to) {
 }
 
 static void call_last(csk_delayed_t *delayed, int status) {
-    csk_work_function_t function = delayed->function; /* once it is STOPPED somebody may start it anew */
+    csk_work_function_t function = delayed->function; /* once it is STOPPED it may be started anew */
     set(delayed, STOPPED);
     function(&delayed->work, status);
 }

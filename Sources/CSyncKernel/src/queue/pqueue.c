@@ -57,11 +57,11 @@ CSK_STATIC_ASSERT(sizeof(csk_spin_habit_t) <= sizeof(((csk_pqueue_line_t *)0)->s
 
 /* Looks for a moment, without the mutex, whether the waiter is served. What it sees ends the spinning and nothing else:
  * all is read again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line
- * spins: it is served next. The habit is the line's, since it depends on who is at the other end. */
+ * spins: it is served next. The habit is the line's, since it depends on the other end. */
 static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const csk_gate_waiter_t *waiter,
                          int64_t deadline_ns) {
     csk_spin_habit_t *habit = (csk_spin_habit_t *)line->spins;
-    /* Who polls, or has hardly time to sleep, says nothing about the habit. */
+    /* A thread that polls, or has hardly time to sleep, says nothing about the habit. */
     if (deadline_ns != CSK_NEVER && deadline_ns < csk_now() + spin_ns) return;
     if (line->first != waiter || !csk_spin_pays(habit)) return;
     pthread_mutex_unlock(&queue->mutex);
@@ -108,7 +108,7 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
         if (!wait.noted && csk_waits_has_record()) csk_waits_note(&wait);
         wait_once(queue, &self, deadline_ns);
     }
-    /* Under the mutex: once it is free, others may see that nobody waits, and destroy the queue. */
+    /* Under the mutex: once it is free, others may see that there are no waiters, and destroy the queue. */
     csk_waits_end(&wait);
     csk_pqueue_leave(queue, line, &self.waiter);
     pthread_cond_destroy(&self.condition);
@@ -116,7 +116,7 @@ static int stand_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, int64_t d
     return status;
 }
 
-/* Serves those who wait for what has just come, and drops the mutex. Nobody is called before that. */
+/* Serves the waiters for what has just come, and drops the mutex. No function is called before that. */
 static __attribute__((noinline)) int serve_and_unlock(csk_pqueue_t *queue) {
     csk_effects_t effects = { 0 };
     csk_pqueue_serve(queue, &effects);
@@ -218,7 +218,7 @@ uint64_t csk_pqueue_drain(csk_pqueue_t *queue, csk_pqueue_item_t **first) {
     csk_pqueue_revoke(&queue->poppers);
     csk_pqueue_serve(queue, &effects);
     csk_pqueue_unlock(queue, &effects);
-    /* From here on the items belong to the caller: nobody else can reach them. */
+    /* From here on the items belong to the caller: no other thread can reach them. */
     for (csk_heap_node_t *node; (node = csk_heap_pop(&taken)) != NULL; first = &(*first)->next)
         *first = (csk_pqueue_item_t *)node;
     *first = NULL;

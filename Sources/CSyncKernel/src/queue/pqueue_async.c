@@ -14,7 +14,7 @@ static void deadline_passed(csk_timer_t *timer, void *queue) {
     take_out(queue, csk_waiter_of_deadline(timer), ETIMEDOUT);
 }
 
-/* Called under the mutex. Nothing is pushed into a closed queue, and nothing popped but what is promised to nobody. */
+/* Called under the mutex. Nothing is pushed into a closed queue, and only unpromised items are popped. */
 static bool is_over(const csk_pqueue_t *queue, int mode) {
     return queue->closed && (mode == PQUEUE_PUSHES || queue->count <= queue->poppers.promised);
 }

@@ -1,6 +1,6 @@
-/* pqueue_line.h: who waits in a blocking priority queue, and what is done with the two lines of those who wait.
+/* pqueue_line.h: the waiters of a blocking priority queue, and what is done with their two lines.
  *
- * Why no wake-up is lost and nobody starves
+ * Why no wake-up is lost and no waiter starves
  *
  * Poppers wait for items. Pushers of a bounded queue wait for places (capacity - count). Both are one thing: a *line*
  * of waiters in order of arrival, and a *supply*. Everything below happens under the queue's mutex. A waiter is woken
@@ -9,11 +9,10 @@
  *
  *   I1  The waiters with a promise are the first `promised` of the line, and `unpromised` is the one behind them.
  *   I2  promised <= supply: each promise can be kept.
- *   I3  If a waiter without a promise stands in the line, promised == supply: no unit is idle while somebody waits for
- *       it.
+ *   I3  If a waiter without a promise stands in the line, promised == supply: no unit is idle while a waiter needs it.
  *
- * - A newcomer takes a unit only if supply > promised. By I3 nobody without a promise waits then, so it passes nobody,
- *   and I2 stays true. Otherwise it goes to the end of the line.
+ * - A newcomer takes a unit only if supply > promised. By I3 no waiter is without a promise then, so the newcomer
+ *   overtakes none, and I2 stays true. Otherwise it goes to the end of the line.
  * - When the supply grows by one, the first waiter without a promise gets that unit (I3). Others can't take it away
  *   (see the point above), so the waiter needs no second look at the supply: it has been served, and the line moves in
  *   order of arrival.
@@ -25,25 +24,26 @@
  * - Drain is the only operation that takes units that are promised: it makes the promises void. The waiters keep their
  *   places, and I1 to I3 hold with promised = 0. The waiters wake for nothing and go on waiting.
  * - After closing, the supply of items only falls. A popper with a promise still takes its item. A popper without a
- *   promise is told ESHUTDOWN: by I3 every item left is promised to another. Pushers are told ESHUTDOWN with a promise
- *   or without. Since no pusher stays, nobody else needs the places that they were promised.
+ *   promise gets ESHUTDOWN: by I3 every item left is promised to another. Pushers get ESHUTDOWN with a promise or
+ *   without. Since no pusher stays, no other needs the places that they were promised.
  *
  * A waiter is a thread, or a caller-owned csk_gate_waiter_t with a function. Both stand in the same lines. An
- * asynchronous waiter gets no promise: whoever would make it one hands it the unit at once, takes it out of the line,
- * and calls its function when the mutex is free. So:
+ * asynchronous waiter gets no promise: the thread that would make it one hands it the unit at once, takes it out of the
+ * line, and calls its function when the mutex is free. So:
  *
  * - The supply falls by one, and `promised` stays. Since promised < supply before, I2 holds. Those before it in the
  *   line have promises, and those behind it none, so I1 holds.
  * - An item that is handed over frees a place, and a place that is handed over is an item more. So the lines are served
  *   in turn until I3 holds for both (csk_pqueue_serve). Each step takes a waiter that had no promise: that ends.
- * - Grant, deadline, cancellation and closing take it out of its line under the mutex, and only whoever takes it out
- *   has its function called. So exactly one of them happens. None but the grant touches a number: it had no promise.
+ * - Grant, deadline, cancellation and closing take it out of its line under the mutex, and only the thread that takes
+ *   it out has its function called. So exactly one of them happens. None but the grant touches a number: it had no
+ *   promise.
  * - Its clock is stopped before its function is called (waiter.h). So the timer's function, which uses the queue, has
- *   ended by then. Nobody else touches the queue after the mutex is free: the function may free queue and waiter.
+ *   ended by then. Nothing else touches the queue after the mutex is free: the function may free queue and waiter.
  * - It is handed the first item of that moment. A thread that was promised one before, and has not taken it yet, takes
  *   the first of those that are left.
  * - No asynchronous waiter stays in a closed queue, and later ones are refused, or served at once: by I3 an item that
- *   is not promised says that no popper without a promise stands in the line, not even one that was told to leave.
+ *   is not promised says that no popper without a promise stands in the line, not even one that was woken to leave.
  *
  * Each thread that waits has a condition variable of its own, on its stack. So a signal reaches the thread that it is
  * meant for, and no variable ever has two waiters (glibc before 2.41 can lose wake-ups only among several: its bug
@@ -81,7 +81,8 @@ static inline void csk_pqueue_lock(csk_pqueue_t *queue) {
     pthread_mutex_lock(&queue->mutex);
 }
 
-/* Drops the mutex, and calls those who were served or told. The queue may be gone when it returns. */
+/* Drops the mutex, and calls the functions of waiters that were served or refused. The queue may be gone when it
+ * returns. */
 static inline void csk_pqueue_unlock(csk_pqueue_t *queue, csk_effects_t *effects) {
     pthread_mutex_unlock(&queue->mutex);
     if (effects->ready != NULL) csk_effects_perform(effects);
@@ -129,7 +130,7 @@ static inline csk_pqueue_line_t *csk_pqueue_line_of(csk_pqueue_t *queue, const c
 void csk_pqueue_serve(csk_pqueue_t *queue, csk_effects_t *effects);
 /* Restores I2 after the supply was taken away. */
 void csk_pqueue_revoke(csk_pqueue_line_t *line);
-/* Tells everybody in the line that the queue is closed. */
+/* Ends all waits in the line, since the queue is closed. */
 void csk_pqueue_tell_closed(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_effects_t *effects);
 
 #endif

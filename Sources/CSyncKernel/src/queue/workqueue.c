@@ -1,4 +1,4 @@
-/* workqueue.c: a queue in this process, who asks for a worker, and queueing. queue/workqueue.h has the argument. */
+/* workqueue.c: a queue in this process, asking for a worker, and queueing. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
@@ -43,7 +43,7 @@ static void make_anew(csk_workqueue_t *queue) {
  * parent is made anew by the first thread that comes, and other threads wait for the lock. */
 __attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
     uint32_t unused = 0;
-    /* Relaxed: nobody has changed the queue, which is as its maker gave it to the others. */
+    /* Relaxed: the queue has not changed, which is as its maker gave it to the others. */
     if (csk_cas(&queue->epoch, &unused, epoch, CSK_RELAXED)) return;
     csk_queue_lock(&queue->lock);
     if (csk_load(&queue->epoch, CSK_RELAXED) != epoch) {
@@ -93,7 +93,7 @@ void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
 /* A call of csk_waits_call, which calls the functions of the waits that are left. */
 typedef struct {
     csk_workqueue_wait_t *left, **end;
-    uint32_t epoch; /* in a child the others are told in the parent alone */
+    uint32_t epoch; /* in a child the others end in the parent alone */
 } calls_t;
 static _Thread_local calls_t *calling __attribute__((tls_model("initial-exec")));
 
@@ -120,7 +120,7 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
     bool nested = outer != NULL && outer->epoch == calls.epoch;
     add_to(nested ? outer : &calls, done);
     if (nested) return true;
-    int before = csk_platform_keep_thread(); /* for the waits that have not been told yet */
+    int before = csk_platform_keep_thread(); /* for the waits that have not been ended yet */
     calling = &calls;
     call_all(&calls);
     calling = outer;
@@ -320,7 +320,7 @@ static bool is_in_inbox(const csk_work_t *work) {
 int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
-    /* Who gets the work's room comes behind what is in the inbox. */
+    /* The work that gets the room comes behind what is in the inbox. */
     if (is_in_inbox(work) || queue->rooms != NULL) csk_work_sort(queue);
     bool waits = waits_in_list(queue, work);
     if (waits) {

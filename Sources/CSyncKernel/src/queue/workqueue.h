@@ -2,7 +2,7 @@
  *
  *   workqueue_order.c   what waits and in which order; it knows workqueue_bypass.c alone
  *   workqueue_bypass.c  how often what waits was overtaken; it knows none of the others
- *   workqueue.c         who asks for a worker; queueing                } These four call each other: who queues asks
+ *   workqueue.c         asking for a worker; queueing                  } These four call each other: queueing asks
  *   workqueue_worker.c  a worker that serves a queue                   } for a worker, which gives room to callers that
  *   workqueue_refuse.c  works that will not run                        } wait for it, and such a caller asks for a
  *   workqueue_wait.c    callers that wait for a turn, room or the end  } worker.
@@ -13,34 +13,35 @@
  *
  *   bits 0-15   ACTIVE     The number of workers that serve the queue or were posted to it. The thread that activates
  *                          raises it. The worker lowers it under the lock.
- *   bits 16-31  PINS       The number of those who keep the memory: each active worker until its very last access, each
- *                          thread that calls functions with ECANCELED, callers of a queue on the heap, a call of
+ *   bits 16-31  PINS       The number of users that keep the memory: each active worker until its very last access,
+ *                          each thread that calls functions with ECANCELED, callers of a queue on the heap, a call of
  *                          resume or shutdown, a view, the timer's thread, and the queue's handles, which have one pin
  *                          for all of them together.
  *   bits 32-47  SUSPENDS   The number of calls of suspend that were not resumed. It changes under the lock.
  *   bit 48      POSTED     A worker was asked for and has not come. That worker clears it before it looks.
- *   bit 49      EXCLUSIVE  There is a section that somebody must end before anything else can begin, and whoever ends
- *                          it will look. It changes under the lock.
- *   bit 50      LINGERS    A worker watches the inbox and will look. That worker clears it before it looks.
+ *   bit 49      EXCLUSIVE  There is a section that must end before anything else can begin, and the thread that ends it
+ *                          will look. It changes under the lock.
+ *   bit 50      LINGERS    A worker spins on the inbox and will look. That worker clears it before it looks.
  *   bit 51      SHUT       The queue accepts nothing but work of its own turn. It is set under the lock, and SUSPENDS
  *                          ends with it for good.
  *   bit 52      RELEASED   The owner is gone. It is set under the lock, and SUSPENDS ends with it for good.
  *   bit 53      METERED    Some works carry the time (WORK_TIMED). It is set when a queue with a name is made, or is
- *                          sorted under the lock, while the metrics are on. Whoever queues work and finds that they
- *                          are off clears it. Nothing else depends on it, so whoever reads it may be late.
+ *                          sorted under the lock, while the metrics are on. A thread that queues work and finds that
+ *                          they are off clears it. Nothing else depends on it, so a reader of it may be late.
  *
  * No work is forgotten. A thread that queues work writes inbox_last and then reads the state. A thread that stops
  * looking (lowers ACTIVE or clears a bit) writes the state and then reads inbox_last. Both pairs are sequentially
  * consistent, so one of the two sees the other. Work that is no longer in the inbox is protected by the lock, and
  * ACTIVE is lowered under the lock: a thread that ends a section under the lock later sees that no worker serves the
  * queue. A thread that takes work out of the inbox under the lock sees that as well. It must act on that, since a
- * worker that leaves would find the inbox empty: so whoever sorts also takes work, or looks whether somebody will.
+ * worker that leaves would find the inbox empty: so a thread that sorts also takes work, or checks whether another
+ * will.
  *
  * Workers take sorted work without a look at the inbox while nothing in the inbox is urgent. A thread that queues
  * something urgent writes the inbox and then `urgent`. The worker that clears `urgent` reads the inbox afterwards. Both
  * exchange `urgent`, so that the worker that clears it (acquire) sees the inbox of all threads that set it before
  * (release): an exchange continues the release sequences of those before it. Workers of a concurrent queue look at the
- * inbox before they take the last sorted work: work whose caller saw POSTED or LINGERS has nobody else to ask for a
+ * inbox before they take the last sorted work: for work whose caller saw POSTED or LINGERS no other thread asks for a
  * worker while those workers run what they took.
  *
  * The inbox is a list. Any thread appends to it by exchanging its end. It is read under the lock. Between an exchange
@@ -63,22 +64,23 @@
  * takes it out, and says that it was refused. A caller that does not find its work there has been accepted in time; it
  * compares addresses only, since that work may have run and be gone.
  *
- * Work that STAYS (work of its own turn) is accepted by a full queue and after SHUT, and is passed over by whoever
- * drops work. On a queue that drops its oldest, such work stands in the heap, which keeps equal ranks by arrival too.
- * So the first of the list is the oldest that may be dropped.
+ * Work that STAYS (work of its own turn) is accepted by a full queue and after SHUT, and is passed over when work is
+ * dropped. On a queue that drops its oldest, such work stands in the heap, which keeps equal ranks by arrival too. So
+ * the first of the list is the oldest that may be dropped.
  *
  * Work that can't be refused takes no room (STAYS, BEYOND). It is counted apart: however much of it comes, those that
- * wait for room get each place that is left. Somebody waits for room only while the queue is full: whoever takes work
- * that takes room out of the lists gives its place to the first that waits, before the lock is free again. A caller
- * that takes its turn as soon as it comes leaves as many works as there were. After SHUT nobody waits for room: the
- * thread that shuts the queue down tells them. Work that takes room never stands in the inbox of a queue with a bound.
+ * wait for room get each place that is left. Threads wait for room only while the queue is full: a thread that takes
+ * work with room out of the lists gives its place to the first waiter, before the lock is free again. A caller that
+ * takes its turn as soon as it comes leaves as many works as there were. After SHUT no thread waits for room: the
+ * thread that shuts the queue down ends those waits. Work that takes room never stands in the inbox of a queue with a
+ * bound.
  *
  * While a caller waits for room, its work is not in the queue, and its thread waits for its turn all the same. So
- * whoever gives it its place tells nobody.
+ * giving it its place ends no wait.
  *
  * A wait without a turn (a drain, or a wait for room) is in a list as long as its epoch is this process's. The epoch is
- * changed under the lock, so a thread that gives up knows whether it will be told. In a child of fork such a wait is in
- * no list, whatever its links say. */
+ * changed under the lock, so a thread that gives up knows whether its function will be called. In a child of fork such
+ * a wait is in no list, whatever its links say. */
 #ifndef CSK_INTERNAL_WORKQUEUE_H
 #define CSK_INTERNAL_WORKQUEUE_H
 
@@ -121,7 +123,7 @@ enum { URGENT = 1, URGENT_UNTIL = 256 };
 #define STATE_SHUT (UINT64_C(1) << 51)
 #define STATE_RELEASED (UINT64_C(1) << 52)
 #define STATE_METERED (UINT64_C(1) << 53)
-/* With any of these set, somebody else will look. */
+/* With any of these set, another thread will look. */
 #define STATE_ATTENDED (STATE_POSTED | STATE_EXCLUSIVE | STATE_LINGERS | STATE_SUSPENDS)
 
 /* A caller that waits for its turn. */
@@ -179,11 +181,11 @@ bool csk_work_sort_piece(csk_workqueue_t *queue);
 void csk_work_sort_rest(csk_workqueue_t *queue);
 /* Does both: where they are many, it lets the lock go now and then. */
 void csk_work_sort(csk_workqueue_t *queue);
-/* Does so until the caller, a worker, finds what comes first. */
+/* Sorts until the caller, a worker, finds what comes first. */
 void csk_work_sort_to_take(csk_workqueue_t *queue);
 /* Takes `work`, which may be gone, out of the late ones. Returns false where it is none of them. */
 bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work);
-/* The queue was found full, which is as long as its line gets: the metrics are told. */
+/* The queue was found full, which is as long as its line gets: the metrics count it. */
 void csk_work_note_full(csk_workqueue_t *queue);
 /* Puts one work into that order, as the last to arrive. */
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
@@ -230,7 +232,7 @@ void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
 bool csk_section_inside(const csk_workqueue_t *queue);
 void csk_section_enter(csk_section_t *section);
 void csk_section_leave(csk_section_t *section);
-/* The section in which the calling thread tells works of `queue` that they will not run; NULL where there is none. */
+/* The section in which the calling thread calls works of `queue` that will not run; NULL where there is none. */
 csk_section_t *csk_section_of_refusal(const csk_workqueue_t *queue);
 /* What a pool's worker does that was posted to a queue. */
 void csk_workqueue_serve(csk_pool_item_t *item);
@@ -246,7 +248,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue);
 /* ---- workqueue.c ---- */
 
 /* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
- * has it. It is listed while somebody wants the list: see listed.h. */
+ * has it. It is listed while the list is wanted: see listed.h. */
 enum { SUSPENDED = 1, SUSPENDED_LISTED = 2, SUSPENDED_EMPTIED = 4 /* csk_work_remove_all has let the lock go */ };
 /* Called under the lock, for a queue that is suspended. */
 void csk_workqueue_note_suspension(csk_workqueue_t *queue);
@@ -273,7 +275,7 @@ int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_r
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
-/* Adds `claim` to the state, which was `state` when the caller read it, if nobody else will look and another worker
+/* Adds `claim` to the state, which was `state` when the caller read it, if no other thread will look and another worker
  * may. Returns whether it did. It acquires what the worker that cleared POSTED has done with the pool's item, which is
  * the caller's from now on. The read of the state is the one that has to be sequentially consistent. */
 static inline bool csk_workqueue_add_claim_to(csk_workqueue_t *queue, uint64_t state, uint64_t claim) {
@@ -293,7 +295,7 @@ static inline void csk_workqueue_post(csk_workqueue_t *queue) {
     queue->item.level = csk_pool_level(queue->priority);
     csk_cannot_fail(csk_pool_post(&queue->item, csk_workqueue_serve)); /* csk_workqueue_ready saw a worker */
 }
-/* Makes sure that a worker looks, if nobody else will. */
+/* Ensures that a worker looks, if no other thread will. */
 static inline void csk_workqueue_activate(csk_workqueue_t *queue) {
     if (csk_workqueue_claim(queue)) csk_workqueue_post(queue);
 }
@@ -302,7 +304,7 @@ static inline void csk_workqueue_activate(csk_workqueue_t *queue) {
 void csk_workqueue_unlock_and_look(csk_workqueue_t *queue);
 /* Calls the functions of waits that are over. Where such a function leads here again, those are called once it has
  * returned: they don't nest, however many there are. Returns false in a child that one of these functions has forked:
- * the other drains are told in the parent. */
+ * the other drains end in the parent. */
 bool csk_waits_call(csk_workqueue_wait_t *done);
 
 /* For a thread that a function has ended: no call of csk_waits_call on it goes on. */
@@ -310,19 +312,19 @@ void csk_waits_forget(void);
 
 /* ---- workqueue_refuse.c ---- */
 
-/* Works that are told that they will not run, as a section of the queue. */
+/* Works that are called because they will not run, as a section of the queue. */
 typedef struct csk_refusal {
     csk_section_t section; /* its arrival: of the work that drains wait for, see csk_work_begin_refusal */
     csk_work_t *first, *last;
     int64_t arrivals; /* of the queue, when the works were taken out */
 } csk_refusal_t;
 /* Called under the lock, before csk_work_refuse. `first` and the works linked to it were taken out. Drains go on
- * waiting until all of these were told: they wait for the one that arrived first. A drain that waits for any of them
+ * waiting until all of these were called: they wait for the one that arrived first. A drain that waits for any of them
  * waits for that one, so none is done before. */
 void csk_work_begin_refusal(csk_workqueue_t *queue, csk_work_t *first, csk_refusal_t *refusal);
 /* Called under the lock, for one work that was taken out. If the calling thread is in a function of a work that this
- * queue refuses, the work joins those that are to be told, once that function has returned: so they don't nest, however
- * many works such functions drop. Returns false where it isn't, and nothing was done. */
+ * queue refuses, the work joins those that are to be called, once that function has returned: so they don't nest,
+ * however many works such functions drop. Returns false where it isn't, and nothing was done. */
 bool csk_work_join_refusal(csk_workqueue_t *queue, csk_work_t *work);
 /* Called without the lock, for a queue that the caller keeps: a work or a caller was not accepted, which is counted and
  * traced. Returns `status`. */
@@ -332,16 +334,17 @@ void csk_work_refuse(csk_refusal_t *refusal);
 
 /* ---- workqueue_wait.c ---- */
 
-/* Whether a thread waits with it, or somebody's function is called. */
+/* Whether a thread waits with it, or a function is called. */
 bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait);
 /* Gives a caller its turn (CALL_GRANTED), or refuses it for ever (CALL_REFUSED). The caller's memory may be gone
  * afterwards. */
 void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
-/* Called under the lock when work has left a queue for whose room others wait, by who has sorted the inbox before: who
- * gets room comes behind what was there. The first that waits gets the place, if there is one. Returns the wait to
- * tell. */
+/* Called under the lock when work has left a queue for whose room others wait, by a thread that has sorted the inbox
+ * before: work that gets room comes behind what was there. The first that waits gets the place, if there is one.
+ * Returns the wait to tell. */
 csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
-/* Called under the lock when the queue is shut. Takes all waits for room out; the caller tells them of the shutdown. */
+/* Called under the lock when the queue is shut. Takes all waits for room out; the caller ends them with the
+ * shutdown. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
 /* Queues work on a queue with a bound whose callers wait for room. */
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns);
@@ -352,8 +355,8 @@ int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_wor
 
 /* ---- workqueue_told.c ---- */
 
-/* Readies a wait without a thread that is about to join a list, where somebody is told of waits. Called without the
- * lock. `waits_for`: CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED. */
+/* Readies a wait without a thread that is about to join a list, where waits are reported. Called without the lock.
+ * `waits_for`: CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED. */
 void csk_workqueue_wait_prepare(const csk_workqueue_t *queue, csk_workqueue_wait_t *wait, uint32_t waits_for);
 /* The wait is in no list any more, and its function was not called. The queue may be gone. */
 void csk_workqueue_wait_count(const csk_workqueue_wait_t *wait, int status);

@@ -1,13 +1,14 @@
 /* workqueue_bypass.c: how often what waits in a queue was overtaken. All of it happens under the queue's lock.
  *
  * The works that are under the bypass limit stand in a list by arrival too (csynckernel/arrivals.h), from the step at
- * which they get their number of arrival until they go for good. Behind a barrier nobody overtakes them: all that may
+ * which they get their number of arrival until they go for good. Behind a barrier no work overtakes them: all that may
  * begin came before them. So the oldest of the list, where it is overdue, may begin unless what comes first in order is
  * older.
  *
  * Work that has no room for that does not stand in the list. Its number of arrival says where it would: it passes those
  * that are older. They are looked for from the newest on, since what begins is mostly what has just come, and no
- * further than so many steps. Then those count too that were met. So nobody is passed more often than is counted. */
+ * further than so many steps. Then those count too that were met. So no work is overtaken more often than is
+ * counted. */
 #include "queue/workqueue.h"
 
 #include "csynckernel/delayed.h"

@@ -108,8 +108,7 @@ static bool end_suspension(csk_workqueue_t *queue, uint64_t why) {
     return listed;
 }
 
-/* Pins are only about memory. Work that waits on a queue without a handle has a worker, or somebody whose section will
- * end. */
+/* Pins are only about memory. Work that waits on a queue without a handle has a worker, or a section that will end. */
 void csk_workqueue_release(csk_workqueue_t *queue) {
     csk_workqueue_lock(queue);
     bool listed = end_suspension(queue, STATE_RELEASED);

@@ -2,7 +2,7 @@
  *
  * Work of the queue's own priority stands in a list, in order of arrival. All other work stands in a heap. Of the first
  * of the list and the first of the heap, the one that comes before the other is next; or one that was overtaken too
- * often (workqueue_bypass.c). Where the heap is empty, nobody overtakes anybody. Whatever arrives after a barrier
+ * often (workqueue_bypass.c). Where the heap is empty, no work overtakes another. Whatever arrives after a barrier
  * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction.
  *
  * More than 400 lines: all of it is what happens to these lists. */
@@ -28,8 +28,8 @@ static void unlink_from(list_t list, csk_work_t *work) { nodes_take_out(list.fir
 static list_t own_list(csk_workqueue_t *queue) { return (list_t){ &queue->first, &queue->last }; }
 static list_t later_list(csk_workqueue_t *queue) { return (list_t){ &queue->later_first, &queue->later_last }; }
 
-/* Such work stands in the heap, so that whoever drops the oldest passes it over: the oldest to drop is the first of the
- * list. All such work has one rank, and the heap orders equal ranks by arrival too. */
+/* Such work stands in the heap, so that it is passed over when the oldest is dropped: the oldest to drop is the first
+ * of the list. All such work has one rank, and the heap orders equal ranks by arrival too. */
 static bool stands_apart(const csk_workqueue_t *queue, const csk_work_t *work) {
     return (work->kind & WORK_STAYS) && queue->when_full == CSK_WORKQUEUE_DROP_OLDEST;
 }
@@ -82,8 +82,8 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     place(queue, work);
 }
 
-/* A thread that has exchanged the end of the inbox links its work with its next instructions. Whoever meets the gap
- * waits for that step. */
+/* A thread that has exchanged the end of the inbox links its work with its next instructions. A thread that meets the
+ * gap waits for that step. */
 static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
     csk_work_t *work;
     for (uint32_t looks = 0; (work = csk_load(&queue->inbox_first, CSK_ACQUIRE)) == NULL; looks++) {
@@ -93,7 +93,7 @@ static csk_work_t *first_in_inbox(csk_workqueue_t *queue) {
     return work;
 }
 
-/* No list that others look at has it: whoever cancels it finds that it does not wait. */
+/* It is in no list that others read: a canceller finds that it does not wait. */
 static void put_among_late(csk_workqueue_t *queue, csk_work_t *work) {
     csk_store(&work->place, (uint32_t)PLACE_NOWHERE, CSK_RELAXED);
     work->node.next = (csk_heap_node_t *)queue->late;
@@ -146,7 +146,7 @@ bool csk_work_sort_piece(csk_workqueue_t *queue) {
         work = next;
     }
     if (any && csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
-    /* The inbox is not empty, so nobody else stores this. */
+    /* The inbox is not empty, so no other thread stores this. */
     if (CSK_UNLIKELY(work != NULL)) csk_store(&queue->inbox_first, work, CSK_RELAXED);
     return work != NULL;
 }
@@ -187,7 +187,7 @@ static inline bool has_sorted(const csk_workqueue_t *queue) {
 }
 
 /* Works were left in the inbox, and `urgent` was so before. While the lock is free, others must not pass what is
- * urgent. They don't either where somebody has set URGENT again. */
+ * urgent. They don't either where URGENT has been set again. */
 static __attribute__((noinline)) void sort_on_to_take(csk_workqueue_t *queue, uint32_t urgent) {
     uint8_t end = end_of_next_round(queue);
     uint32_t none = 0;

@@ -1,4 +1,4 @@
-/* workqueue_refuse.c: works that will not run. They are told so, and drains wait until they were told. */
+/* workqueue_refuse.c: works that will not run. They are called with the error, and drains wait until they were. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
@@ -52,8 +52,8 @@ static void insert(int64_t *arrivals, uint32_t count, int64_t arrival) {
     arrivals[count] = arrival;
 }
 
-/* All works but the one that arrived first are accounted for before the first is told, since they may be gone then. It
- * takes O(works x drains) steps in all. The lock is free after each piece: it is held for O(drains). */
+/* All works but the one that arrived first are accounted for before the first is called, since they may be gone then.
+ * It takes O(works x drains) steps in all. The lock is free after each piece: it is held for O(drains). */
 static void account_for_others(csk_workqueue_t *queue, csk_refusal_t *refusal) {
     int64_t arrivals[PIECE];
     uint32_t count = 0;
@@ -74,7 +74,7 @@ static void find_ends(csk_refusal_t *refusal) {
     }
 }
 
-/* Of the works that join meanwhile the last is told before this returns. */
+/* Of the works that join meanwhile the last is called before this returns. */
 static void tell(csk_workqueue_t *queue, csk_refusal_t *refusal) {
     csk_metrics_works_t told = { 0 };
     csk_section_enter(&refusal->section);
@@ -97,7 +97,7 @@ void csk_work_refuse(csk_refusal_t *refusal) {
     csk_workqueue_wait_t *done = NULL;
     find_ends(refusal);
     if (refusal->first != refusal->last) account_for_others(queue, refusal);
-    int before = csk_platform_keep_thread(); /* for the works that have not been told yet */
+    int before = csk_platform_keep_thread(); /* for the works that have not been called yet */
     tell(queue, refusal);
     csk_platform_let_thread_go(before);
     if (CSK_UNLIKELY(csk_section_is_over(&refusal->section))) return;

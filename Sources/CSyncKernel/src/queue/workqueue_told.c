@@ -2,9 +2,9 @@
  * profile count them, and a view shows since when they last. Of threads that wait there told_wait.h has the same.
  *
  * What takes long is done before the wait stands in line: its name is looked up without an internal lock, while the
- * caller keeps the queue, which may be gone when the wait ends. So whoever finds under the lock that it has to wait,
- * and that somebody is told, leaves the lock and comes back prepared. What is written then belongs to whoever takes the
- * wait out of its list. */
+ * caller keeps the queue, which may be gone when the wait ends. So a thread that finds under the lock that it has to
+ * wait, and that waits are reported, leaves the lock and comes back prepared. What is written then belongs to the
+ * thread that takes the wait out of its list. */
 #include "queue/workqueue.h"
 
 #include "csynckernel/inspect.h"

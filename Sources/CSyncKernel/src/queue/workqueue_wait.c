@@ -11,7 +11,7 @@
 #include "wait/told_wait.h"
 #include "wait/waits.h"
 
-/* Waits for an answer, which is noted as `wait`. Returns the answer, or CSK_WORD_PARKED when the deadline has
+/* Waits for an answer, which is recorded as `wait`. Returns the answer, or CSK_WORD_PARKED when the deadline has
  * passed. */
 static uint32_t await(uint32_t *word, int64_t deadline_ns, csk_wait_t *wait) {
     csk_word_spin(word, CSK_SPIN_NS);
@@ -59,8 +59,8 @@ static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     csk_wait_list_put_last(&queue->rooms, &queue->last_room, wait);
 }
 
-/* The first in the line gets its place. A caller of sync is told by its turn, and once the lock is free its memory may
- * be gone. */
+/* The first in the line gets its place. A caller of sync is called by its turn, and once the lock is free its memory
+ * may be gone. */
 static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
     csk_workqueue_wait_t *room = queue->rooms;
     give_up(queue, &queue->rooms, &queue->last_room, room);
@@ -84,8 +84,8 @@ csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {
     return rooms;
 }
 
-/* How a wait without a turn may begin. WITHOUT_THREAD: whoever finds that it has to wait leaves the lock where somebody
- * is told of waits, and comes back PREPARED. */
+/* How a wait without a turn may begin. WITHOUT_THREAD: a caller that has to wait leaves the lock where waits are
+ * reported, and comes back PREPARED. */
 typedef enum { NEVER, BY_THREAD, WITHOUT_THREAD, PREPARED } how_t;
 enum { NOT_PREPARED = -1 };
 
@@ -145,7 +145,7 @@ static int await_answer(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_l
     if (seen == CSK_WORD_PARKED) {
         if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)
             return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
-        /* Either the work is taken out here, or somebody has taken it: then the answer is on its way. */
+        /* Either the work is taken out here, or another thread has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
         seen = await(&call->word, CSK_NEVER, wait);
     }
@@ -163,7 +163,7 @@ static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_lin
     return status;
 }
 
-/* The same where somebody is told of waits. */
+/* The same where waits are reported. */
 static __attribute__((noinline, cold)) int await_turn_told(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line,
                                                            int64_t deadline_ns) {
     csk_told_wait_t told = told_wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN,
@@ -243,7 +243,7 @@ static int await_in_list(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uin
     return seen == CALL_REFUSED ? ESHUTDOWN : 0;
 }
 
-/* The same where somebody is told of waits. */
+/* The same where waits are reported. */
 static __attribute__((noinline, cold)) int await_in_list_told(csk_workqueue_t *queue, csk_workqueue_wait_t *self,
                                                               uint32_t what, int64_t deadline_ns) {
     csk_told_wait_t told = told_wait_for(queue, what, self->work != NULL ? self->arrivals : 0);
@@ -266,7 +266,7 @@ static int ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_
     csk_work_sort(queue);
     int status = 0;
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) status = ESHUTDOWN;
-    /* As long as others wait for room the queue is full: whoever leaves gives its place to them. */
+    /* As long as others wait for room the queue is full: work that leaves gives its place to them. */
     else if (csk_workqueue_is_full(queue)) status = how == NEVER ? EDEADLK : EINPROGRESS;
     if (status == 0) csk_work_arrange(queue, work);
     else if (status != ESHUTDOWN) csk_work_note_full(queue);
@@ -304,7 +304,7 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
     /* The thread that gives a place looks into the queue, or a worker that is on its way does. */
     status = await_end(queue, &room, CSK_WAITS_FOR_ROOM, deadline_ns);
     if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);
-    /* Whoever has shut the queue down may have freed it by now, and its name with it. */
+    /* The thread that shut the queue down may have freed it by now, and its name with it. */
     if (status == ESHUTDOWN && csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
     return status;
 }

@@ -63,7 +63,7 @@ void csk_workqueue_unpin(csk_workqueue_t *queue) {
     free(memory);
 }
 
-/* Where a tracer or a view is told of works. The function may free the work, and in a child that it forks the queue may
+/* Where a tracer or a view observes works. The function may free the work, and in a child that it forks the queue may
  * be gone: only addresses are used. */
 static __attribute__((noinline, cold)) void call_told(csk_work_t *work, const csk_workqueue_t *queue) {
     char found[CSK_OBSERVED_NAME_SIZE];
@@ -146,7 +146,7 @@ static bool turn_is_over(csk_workqueue_t *queue, uint32_t served, turn_t *turn) 
     return now_ns - turn->seen_ns >= turn_ns;
 }
 
-/* Watches the inbox for a moment, where that pays for this worker. On a concurrent queue only one worker does so at a
+/* Spins on the inbox for a moment, where that pays for this worker. On a concurrent queue only one worker does so at a
  * time. Returns whether what the worker finds then says if it has paid. */
 static bool linger(csk_workqueue_t *queue, csk_spin_habit_t *habit) {
     bool shared = queue->width > 1, others = false;
@@ -166,7 +166,7 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_queue_lock(&queue->lock); /* a worker is in its own process: see csk_workqueue_serve */
     if (ends) csk_section_end(section, &done);
-    if (CSK_UNLIKELY(queue->rooms != NULL)) csk_work_sort(queue); /* who gets room comes behind what is in the inbox */
+    if (CSK_UNLIKELY(queue->rooms != NULL)) csk_work_sort(queue); /* before the works that get room */
     csk_work_t *work = csk_work_take_sorted(queue, section);
     if (work == NULL) {
         csk_work_sort_to_take(queue);
@@ -181,8 +181,8 @@ static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool end
     return work;
 }
 
-/* The worker counts as gone. Returns true when it has to come back, since work came meanwhile that nobody else attends
- * to. */
+/* The worker counts as gone. Returns true when it has to come back, since work came meanwhile for which no other thread
+ * looks. */
 static bool comes_back(csk_workqueue_t *queue) {
     if (csk_load(&queue->inbox_last, CSK_SEQ_CST) == NULL) return false;
     return csk_workqueue_add_claim(queue, STATE_ACTIVE_ONE);

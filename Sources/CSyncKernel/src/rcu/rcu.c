@@ -2,11 +2,11 @@
  *
  * Others may use liburcu beside this library: a program, or a second copy of this library. So nothing here assumes that
  * liburcu is ours alone. Threads are registered at their first section, and being registered twice does no harm.
- * Nobody's default is changed. A fork touches nothing of liburcu (rcu_child.c).
+ * No default of others is changed. A fork touches nothing of liburcu (rcu_child.c).
  *
  * The end of a thread. liburcu gives each thread a word in liburcu's own memory. It takes the word back in the
- * destructor of a pthread key of its own, and gives it to a later thread. Destructors run in an order that nobody
- * chooses: one that runs later may read, and the inline functions would write into a word of another thread. So the
+ * destructor of a pthread key of its own, and gives it to a later thread. Destructors run in an order that can't be
+ * chosen: one that runs later may read, and the inline functions would write into a word of another thread. So the
  * key's value is taken out when the thread registers. Our own stage of the thread's end puts it back, when
  * csk_rcu_levels is NULL for good. A thread is in one of four states:
  *
@@ -18,7 +18,7 @@
  *            none.
  *   LEFT     The same, after our stage of the thread's end.
  *
- * liburcu tells nobody which key is its own. It is found as the one whose value is the thread's word. If there is none,
+ * liburcu does not say which key is its own. It is found as the one whose value is the thread's word. If there is none,
  * the thread is PLAIN. */
 #include "rcu/rcu_form.h"
 #ifndef CSK_WITHOUT_RCU
@@ -156,7 +156,7 @@ int csk_rcu_read_unlock_slow(void) {
     csk_rcu_tell_release();
     unsigned long *word = own_word();
     csk_rcu_end_level(word, *word - 1);
-    /* In a child nobody else takes a thread out whose end goes unnoticed here. */
+    /* In a child no other step takes a thread out whose end goes unnoticed here. */
     bool may_end_unheard = CSK_UNLIKELY(csk_rcu_is_child()) && self.state != KEEPS;
     if (may_end_unheard && !csk_rcu_is_reading()) csk_rcu_child_leave(&self.reader);
     return 0;

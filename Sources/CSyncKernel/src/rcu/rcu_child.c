@@ -67,7 +67,7 @@ static void await_quiet(unsigned long phase) {
             csk_platform_pause();
             continue;
         }
-        /* Nobody wakes this word, so that no reader need look whether a grace period waits. */
+        /* No thread wakes this word, so that no reader need check whether a grace period waits. */
         uint32_t nothing = 0;
         csk_platform_park(&nothing, 0, csk_deadline_after(1000000));
     }

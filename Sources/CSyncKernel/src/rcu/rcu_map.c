@@ -25,10 +25,10 @@
  *   sealed that slot.
  *
  *   One place for a moved entry. Several threads may move one entry. Each looks for the entry up to the first empty
- *   slot of the next table. Then it looks whether the entry is still frozen here. Then it takes that slot by
- *   compare-and-swap. If that succeeds, nobody else has put the entry in. It is not before the slot: others would have
- *   had to find a slot empty that this thread found taken, and nobody can have removed the entry from there while it
- *   was frozen. It is not behind the slot, since the slot was empty.
+ *   slot of the next table. Then it checks that the entry is still frozen here. Then it takes that slot by
+ *   compare-and-swap. If that succeeds, no other thread has put the entry in. It is not before the slot: others would
+ *   have had to find a slot empty that this thread found taken, and no thread can have removed the entry from there
+ *   while it was frozen. It is not behind the slot, since the slot was empty.
  *
  * Only the current table gets a next one, and it is the current one no longer when all of it has been moved. So a
  * search meets more than two tables only if others fill whole tables meanwhile. A removed entry is retired when no
@@ -38,7 +38,7 @@
  *
  * Orders. A change of a slot releases: the entry, or that there is a next table, or that the entry stands in the next
  * table. It need not acquire: on success it reads a message that its thread has loaded with acquire before, since no
- * word comes to a slot twice while a section lasts; or it reads 0, which nobody has written. So do the changes of
+ * word comes to a slot twice while a section lasts; or it reads 0, which no thread has written. So do the changes of
  * `map->table` and `next`. `used` only counts, and every change of it is a read-modify-write. `dead` acquires what was
  * inserted before it was removed: without that, a removal could be counted whose insertion is not yet counted (load
  * buffering).
@@ -127,9 +127,9 @@ static struct table *make_table(uint64_t entries) {
 
 static void free_table(csk_rcu_node_t *node) { free((char *)node - offsetof(struct table, node)); }
 
-/* Puts a frozen entry into the next table, unless somebody else has. The look at `from` is relaxed. Where another
- * thread has changed what a third one put in, it had found `from` moved: whoever meets its change by the acquiring load
- * finds `from` moved too. */
+/* Puts a frozen entry into the next table, unless another thread has. The look at `from` is relaxed. Where another
+ * thread has changed what a third one put in, it had found `from` moved: a thread that meets its change by the
+ * acquiring load finds `from` moved too. */
 static void place(uint64_t *from, uint64_t frozen, table_t *next) {
     csk_rcu_map_entry_t *entry = csk_rcu_map_entry_of(frozen);
     for (uint64_t at = entry->hash;; at++) {
@@ -244,7 +244,7 @@ static void free_more(csk_rcu_node_t *node) {
     csk_rcu_next_step(&map->end, free_more);
 }
 
-/* It is called after a grace period. Nobody is left who may see the entries, so they need no grace periods of their
+/* It is called after a grace period. No thread is left that may see the entries, so they need no grace periods of their
  * own. A million of those would take all the room that others' retirements have. A child of fork may find a table that
  * was being moved. */
 static void free_map(csk_rcu_node_t *node) {

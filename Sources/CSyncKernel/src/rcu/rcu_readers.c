@@ -45,7 +45,7 @@ void csk_rcu_readers_remove(csk_rcu_reader_t *reader) {
     reader->word = NULL;
 }
 
-/* Relaxed: whoever must see what a section has done has a fence of its own behind this. */
+/* Relaxed: a thread that must see what a section has done has a fence of its own behind this. */
 uint32_t csk_rcu_readers_find(unsigned long phase, int32_t *thread_ids, uint32_t most) {
     uint32_t count = 0;
     csk_queue_lock(&readers.lock);

@@ -1,5 +1,5 @@
-/* rcu_readers.h: the threads at whose sections others look: grace periods of a child of fork (rcu_child.c), and the
- * watch (rcu_watch.c). */
+/* rcu_readers.h: the threads whose sections others check: grace periods of a child of fork (rcu_child.c), and the watch
+ * (rcu_watch.c). */
 #ifndef CSK_INTERNAL_RCU_READERS_H
 #define CSK_INTERNAL_RCU_READERS_H
 
@@ -24,8 +24,8 @@ void csk_rcu_readers_remove(csk_rcu_reader_t *reader);
  * how many it has written. */
 uint32_t csk_rcu_readers_find(unsigned long phase, int32_t *thread_ids, uint32_t most);
 
-/* The list is held over a fork. In the child it is made anew, with the word of the thread that has forked, or with
- * nobody if that is NULL. */
+/* The list is held over a fork. In the child it is made anew, with the word of the thread that has forked, or empty if
+ * that is NULL. */
 void csk_rcu_readers_hold(void);
 void csk_rcu_readers_let_go(void);
 void csk_rcu_readers_begin_in_child(csk_rcu_reader_t *reader, unsigned long *word);

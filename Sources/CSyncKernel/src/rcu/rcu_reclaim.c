@@ -4,7 +4,7 @@
  *
  * The way of a node. Lists are linked through a node's reserved word; `lock` protects the three in the middle.
  *
- *   incoming   Whoever retires a node pushes it here, lock-free, the newest first. The worker takes the whole list.
+ *   incoming   Each retired node is pushed here, lock-free, the newest first. The worker takes the whole list.
  *   taken      The worker reverses this list into the next one, 256 nodes at a time under the lock.
  *   waiting    It has the oldest node first. It is complete when `taken` is empty, and then waits for a grace period.
  *   ready      The worker takes out one node after the other and calls its function.
@@ -23,27 +23,27 @@
  * No wake-up is lost. The worker stores IDLE and then looks at `incoming`. A thread that retires pushes and then looks
  * at `call`. Both are sequentially consistent, so that one of the two sees the other. A thread that can't wait for the
  * millisecond (a barrier, a call that waits for room) counts itself in `hurried` and then looks for GATHERS. The worker
- * stores GATHERS and then looks at `hurried`. Whoever changes `call` to AWAKE wakes the worker, and park compares the
- * word.
+ * stores GATHERS and then looks at `hurried`. The thread that changes `call` to AWAKE wakes the worker, and park
+ * compares the word.
  *
  * Backlog. `retired` counts what was ever retired, and `reclaimed` what of it was reclaimed. The rest is pending. The
  * thread that meets the limit gives its place back and waits for room. A thread inside a section must not wait, since
  * its section may be what the grace period waits for. Nor must the worker, which makes the room.
  *
- * The worker counts by plain stores, and in memory that nobody else writes. Threads that retire read `counted`, which
- * the worker brings up to date now and then: after 64 nodes, after each list, and after each node while a thread waits
- * for room. So a thread that retires never loads what the worker has just written, but it may find up to 63 too many
- * pending. No wake-up is lost by that: the worker exchanges `counted` and then looks at `blocked`. A thread counts
+ * The worker counts by plain stores, and in memory that no other thread writes. Threads that retire read `counted`,
+ * which the worker brings up to date now and then: after 64 nodes, after each list, and after each node while a thread
+ * waits for room. So a thread that retires never loads what the worker has just written, but it may find up to 63 too
+ * many pending. No wake-up is lost by that: the worker exchanges `counted` and then looks at `blocked`. A thread counts
  * itself in `blocked` and then looks at `counted`. Both are sequentially consistent. `retired` needs no such order. A
- * thread gives its place back before it counts itself in `blocked`, so whoever finds it counted there no longer finds
- * the place taken. A thread that is not counted there yet will find what `counted` has become, and tries again.
+ * thread gives its place back before it counts itself in `blocked`, so a thread that finds it counted there no longer
+ * finds the place taken. A thread that is not counted there yet will find what `counted` has become, and tries again.
  *
  * The worker starts at the first call that needs it (service.h). Where that is refused the next call tries again. Nodes
  * that were retired by csk_rcu_retire_always meanwhile stand in `incoming` and wait for that. What the worker works on
- * comes to it by `incoming`, and whoever finds that it runs reads nothing of it.
+ * comes to it by `incoming`, and a thread that finds that it runs reads nothing of it.
  *
  * fork. The lock is held over a fork, for a few microseconds. A child sees memory as at one instant. It sees the three
- * lists whole, since nobody is changing them. Of a push, or of the worker's step to the next node, it sees either
+ * lists whole, since no thread is changing them. Of a push, or of the worker's step to the next node, it sees either
  * nothing or the whole, since that is one atomic instruction, before what follows from it. A child has no worker, and
  * starts one when it needs it. That worker goes on with the lists. It does not go on with the function that the
  * parent's worker was in (the node is `running`, and in no list): half of that function has happened. If the forking
@@ -163,8 +163,8 @@ static void publish_count(void) {
     if (pending_at_most() <= csk_load(&rcu.limit, CSK_RELAXED) / 2) make_room();
 }
 
-/* The worker has reclaimed a node. Relaxed: its fence before the node's function releases, to whoever finds this, that
- * the node was retired. */
+/* The worker has reclaimed a node. Relaxed: its fence before the node's function releases, to a thread that finds this,
+ * that the node was retired. */
 static void count_down(void) {
     uint64_t reclaimed = csk_load(&rcu.reclaimed, CSK_RELAXED) + 1;
     csk_store(&rcu.reclaimed, reclaimed, CSK_RELAXED);
@@ -207,7 +207,7 @@ uint64_t csk_rcu_pending(void) {
 
 /* ---- The worker -------------------------------------------------------------------------------------------------- */
 
-/* It need not release: whoever pushes onto the empty list reads nothing that the worker has written. */
+/* It need not release: a thread that pushes onto the empty list reads nothing that the worker has written. */
 static void take_incoming(void) {
     csk_queue_lock(&rcu.lock);
     csk_store(&rcu.taken, csk_exchange(&rcu.incoming, (csk_rcu_node_t *)NULL, CSK_ACQUIRE), CSK_RELAXED);

@@ -1,8 +1,8 @@
 /* rcu_watch.c: a grace period that does not end is reported, with the threads whose sections it waits for.
  *
  * The reclaiming thread can't look at the clock meanwhile: it waits inside of liburcu. So it notes when each grace
- * period begins, and the watchdog's thread (wait/watchdog.h) looks at the note. It does so whether anything else is
- * watched or not, and sections cost nothing for it.
+ * period begins, and the watchdog's thread (wait/watchdog.h) looks at the note. It runs whether another watch is on or
+ * not, and sections cost nothing for it.
  *
  *   began_ns   when the present grace period began; 0: none is under way    written by the reclaiming thread
  *   told_ns    `began_ns` of the one that was reported, until its end is;   written by the watchdog's thread
@@ -10,24 +10,24 @@
  *   watcher    SLEEPS   The watchdog has planned no look.                   set by both
  *              LOOKS    It has planned one, or one was asked for, or the
  *                       end of what was reported will ask for one.
- *   after_ns   the limit                                                    written by who sets it
+ *   after_ns   the limit                                                    written by the setter
  *
  * No grace period goes unwatched. The reclaiming thread stores `began_ns` and then looks at `watcher`. The watchdog
  * stores SLEEPS and then looks at `began_ns`. Both are sequentially consistent, so one of the two sees the other. LOOKS
  * is stored while a grace period is under way, and SLEEPS stays only where the watchdog has found none, so a LOOKS of
- * an earlier one does not come behind it. (With the limit CSK_NEVER it may. Who sets another one wakes the watchdog.)
- * A program that retires all the time has two looks in the time of the limit, and one that retires nothing has none.
+ * an earlier one does not come behind it. (With the limit CSK_NEVER it may. Setting another one wakes the watchdog.) A
+ * program that retires all the time has two looks in the time of the limit, and one that retires nothing has none.
  *
  * No end of a reported one goes untold. The watchdog stores `told_ns` and then looks at `began_ns`. The reclaiming
  * thread stores 0 to `began_ns` and then looks at `told_ns`. Both are sequentially consistent. If the watchdog sees the
  * end, it reports nothing. Otherwise the reclaiming thread sees what was reported, and wakes the watchdog. So begin and
  * end are reported by one thread, in this order, and reclaiming waits for no reporter.
  *
- * Who is named. A section that holds a grace period up has another phase than the current one (rcu_child.c has the
- * algorithm, which is liburcu's too). But the phase changes once in a grace period. Just after that, sections that have
- * only begun have the phase before, too. So a look reports only where the watchdog has found the same phase for half of
- * the limit already: a section of the other phase has lasted for so long at least. That also says that the watchdog
- * itself has run meanwhile. If it has not, the whole process may have stood still, and nobody is late.
+ * Which threads are named. A section that holds a grace period up has another phase than the current one (rcu_child.c
+ * has the algorithm, which is liburcu's too). But the phase changes once in a grace period. Just after that, sections
+ * that have only begun have the phase before, too. So a look reports only where the watchdog has found the same phase
+ * for half of the limit already: a section of the other phase has lasted for so long at least. That also says that the
+ * watchdog itself has run meanwhile. If it has not, the whole process may have stood still, and no thread is late.
  *
  * Not named are sections that no list has: of a thread whose end can't be noticed (rcu.c: PLAIN), of one that is
  * ending, and of another user of liburcu. The report comes all the same. */
@@ -62,7 +62,7 @@ static struct {
     unsigned long phase;
 } seen;
 
-/* ---- Who reads --------------------------------------------------------------------------------------------------- */
+/* ---- Readers ----------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int32_t thread_id;

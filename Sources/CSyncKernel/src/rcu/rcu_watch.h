@@ -7,7 +7,7 @@
 /* Called by the reclaiming thread before and after each of its grace periods. */
 void csk_rcu_watch_begin(void);
 void csk_rcu_watch_end(void);
-/* Called in a child of fork: no grace period is under way there, and nobody watches yet. */
+/* Called in a child of fork: no grace period is under way there, and no watch is on yet. */
 void csk_rcu_watch_after_fork_in_child(void);
 
 /* csk_rcu_pending. Set when the library is loaded. */

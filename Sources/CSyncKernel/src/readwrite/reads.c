@@ -15,7 +15,7 @@ __thread csk_reads_t *csk_my_reads __attribute__((tls_model("initial-exec")));
 static struct {
     uint32_t lock;
     csk_reads_t *owned;  /* a thread has them, or has ended with reads in them */
-    csk_reads_t *spare;  /* nobody has them, and nothing stands in them */
+    csk_reads_t *spare;  /* they are unused and empty */
     csk_reads_t *newest; /* all of them; complete at any moment, since one store adds a record */
 } all;
 
@@ -31,8 +31,8 @@ static bool is_empty(const csk_reads_t *record) {
     return true;
 }
 
-/* Where the checker of lock order is to be told, the first place of a thread's first record is never free. So no inline
- * entry of the thread finds its record empty, and no inline exit finds its lock there. */
+/* Where the lock-order checker is on, the first place of a thread's first record is never free. So no inline entry of
+ * the thread finds its record empty, and no inline exit finds its lock there. */
 #ifdef CSK_LOCK_ORDER
 static const csk_rwlock_t nobodys;
 static inline csk_read_t *first_place(csk_reads_t *record) {
@@ -62,8 +62,7 @@ static void give_back(csk_reads_t *record) {
     all.spare = record;
 }
 
-/* A record with reads in it stays with the thread that has ended: as far as anybody can tell, those locks are still
- * read. */
+/* A record with reads in it stays with the thread that has ended: as far as is known, those locks are still read. */
 static void thread_ends(void) {
     if (csk_my_reads == &no_record) csk_my_reads = NULL;
     give_up_first_place(csk_my_reads);

@@ -52,7 +52,7 @@ int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count);
 /* The same for a view, which waits for no lock: it is tried until `until_ns`. Returns how many records name the lock,
  * of which the ids of at most `count` threads were written, the caller's included; or -1. */
 int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns);
-/* A new lock begins where an old one was. Nobody reads the new one, whatever threads that have ended left in their
+/* A new lock begins where an old one was. The new one has no readers, whatever threads that have ended left in their
  * records. */
 void csk_reads_forget(const csk_rwlock_t *lock);
 

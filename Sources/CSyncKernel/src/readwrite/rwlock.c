@@ -29,7 +29,7 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
 }
 
 int csk_rwlock_destroy(csk_rwlock_t *lock) {
-    /* Somebody who has given up may not have left the queue lock yet. */
+    /* A waiter that has given up may not have left the queue lock yet. */
     csk_rwlock_lock_queue(lock);
     csk_queue_unlock(&lock->queue_lock);
     bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
@@ -52,8 +52,8 @@ bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock,
 
 /* ---- Entering ---------------------------------------------------------------------------------------------------- */
 
-/* Only in libraries that are built for it is the checker of lock order told: the word has no room for a flag, and the
- * paths are to cost nothing for it in others. There the inline paths of readers are kept out too (reads.c). */
+/* Only libraries that are built for it report to the lock-order checker: the word has no room for a flag, and the paths
+ * are to cost nothing for it in others. There the inline paths of readers are kept out too (reads.c). */
 #ifdef CSK_LOCK_ORDER
 static inline int in_order(int (*enters)(csk_rwlock_t *, int64_t), csk_rwlock_t *lock, int64_t deadline_ns) {
     const csk_ordering_t *ordering = csk_current_ordering();
@@ -183,8 +183,8 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); 
 
 /* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
-/* Tells the first waiter to come. Or gives back what the caller holds, and in the same step gives the lock to the first
- * waiter if it can enter. Returns true in the second case. */
+/* Calls the first waiter. Or gives back what the caller holds, and in the same step gives the lock to the first waiter
+ * if it can enter. Returns true in the second case. */
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
@@ -230,7 +230,7 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     if (wake != NULL) csk_platform_wake(wake, 1);
 }
 
-/* The first step of csk_rwlock_leave, for a lock at which nobody waits. The word that it compares says so. */
+/* The first step of csk_rwlock_leave, for a lock without waiters. The word that it compares says so. */
 static inline void leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     uint64_t rest = release == RELEASE_READ ? found - RW_READER : 0;
@@ -255,8 +255,8 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
     return 0;
 }
 
-/* A reader may have no record. Or a biased lock that the thread reads may be granted to a section already, which nobody
- * has adopted, and which waits for this reader. */
+/* A reader may have no record. Or a biased lock that the thread reads may be granted to a section already, which is not
+ * adopted yet, and which waits for this reader. */
 static __attribute__((noinline)) int unlock_as_reader_or_nobody(csk_rwlock_t *lock) {
     int status = unlock_read_slow(lock);
     if (status != EPERM) return status;
@@ -332,7 +332,7 @@ static bool count_in_word(csk_rwlock_t *lock, csk_read_t *read) {
     return true;
 }
 
-/* Who reads alone waits for nobody. */
+/* A thread that reads alone does not wait. */
 static int upgrade_alone(csk_rwlock_t *lock) {
     if (!csk_rwlock_reads_alone(lock, csk_self())) return EPERM;
     if (csk_load(&lock->levels_alone, CSK_RELAXED) != 1) return EDEADLK;

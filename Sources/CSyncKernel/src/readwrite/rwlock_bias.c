@@ -6,17 +6,17 @@
  *
  * A reader that is counted in the word changes OFF or REVOKING to ON; no writer is inside then. The writer inside
  * changes ON to REVOKING, and that to OFF. A writer that stands in the queue changes ON to REVOKING too, and the writer
- * inside does the rest. A section whose write was granted is that writer once its worker runs. Until then the word has
- * it as nobody's, and readers that go on by the bias are inside rightly.
+ * inside does the rest. A section whose write was granted is that writer once its worker runs. Until then the word
+ * names no holder, and readers that go on by the bias are inside rightly.
  *
  * A reader stores its mark and then looks at the bias, without a fence in between. When it leaves, it clears the mark
  * and then looks at the bias. The writer stores REVOKING, executes membarrier, and looks at the marks. Either a
  * reader's look comes after the membarrier and sees REVOKING: then the reader does not enter, or it wakes the writer as
  * it leaves. Or the reader's store came before, and the writer sees it: the writer waits until a mark is gone.
  *
- * A reader that changes the bias to ON looks whether somebody waits behind that, by a change of the word. A writer that
- * stands in the queue has changed the word too, and then looks at the bias. Of the two changes one comes first: either
- * the reader sees the writer, or the writer sees ON. So the bias is not ON while a writer stands in the queue.
+ * A reader that changes the bias to ON checks for waiters after that, by a change of the word. A writer that stands in
+ * the queue has changed the word too, and then looks at the bias. Of the two changes one comes first: either the reader
+ * sees the writer, or the writer sees ON. So the bias is not ON while a writer stands in the queue.
  *
  * The bias comes back after as many reads as the revocation took nanoseconds. A read gains some 10 ns by the bias, so
  * revocations cost at most a tenth of what the lock takes. */

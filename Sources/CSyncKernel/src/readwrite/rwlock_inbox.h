@@ -1,28 +1,28 @@
-/* rwlock_inbox.h: writes that are enqueued while a worker holds the lock for others, and nobody waits.
+/* rwlock_inbox.h: writes that are enqueued while a worker holds the lock for others, without waiters.
  *
  * Such a write has its place right behind those that the worker has, and needs none in the queue: it is pushed by one
  * compare-and-swap. The worker takes what was pushed, until nothing has been, and then leaves the lock.
  *
  *   lock->writes
- *     bit 0       OPEN   a batch has the lock, nobody waits, and its worker will look here before it leaves the lock
+ *     bit 0       OPEN   a batch has the lock, nothing waits, and its worker will look here before it leaves the lock
  *     bits 1-63   the write that was pushed last, which links to the one before it
  *
  *   0 becomes OPEN         csk_rwlock_settle, under the queue lock, when it has granted the lock to a batch and the
  *                          queue is empty
  *   a write is pushed      any thread, while OPEN is set
- *   OPEN is cleared        under the queue lock: by whoever comes to wait (csk_rwlock_append), since what is enqueued
+ *   OPEN is cleared        under the queue lock: by a new waiter (csk_rwlock_append), since what is enqueued
  *                          from then on stands behind that waiter; and by the worker that finds nothing and leaves
  *   writes are taken out   under the queue lock, by the worker
  *
  * Order. OPEN is set once the lock's state says that a writer is inside, and it is cleared, with nothing pushed, before
  * that writer leaves. Both words are changed by read-modify-writes alone. So each change follows the one that was last,
  * and a thread that has pushed, and all that hear of it, enter the lock only after the worker has left it, with the
- * write run. No acquire is needed for that: OPEN tells of nothing but itself. A push releases the write to the worker,
- * and to who counts the writes. Whoever stands in the queue has cleared OPEN, and who has heard of that pushes nothing
+ * write run. No acquire is needed for that: OPEN publishes nothing else. A push releases the write to the worker, and
+ * to a thread that counts the writes. A queued waiter has cleared OPEN, and a thread that knows of it pushes nothing
  * any more.
  *
  * A thread pushes only while the queue lock is free, or under it. In a child of fork the word may be the parent's until
- * somebody has had the queue lock, and has cleared the word by an exchange. A push that follows is behind it: by RC11,
+ * a thread has had the queue lock, and has cleared the word by an exchange. A push that follows is behind it: by RC11,
  * and on arm64, where a store does not come before the branch that leads to it. */
 #ifndef CSK_INTERNAL_RWLOCK_INBOX_H
 #define CSK_INTERNAL_RWLOCK_INBOX_H

@@ -50,7 +50,7 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
     return true;
 }
 
-/* Whether the waiter is on its way. It comes by itself, and tries. */
+/* Whether the waiter is on its way. It comes unaided, and tries. */
 static bool is_told(const csk_gate_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
 
 static bool is_coming(const csk_gate_waiter_t *first) {
@@ -128,7 +128,7 @@ static bool settle(void *object, csk_effects_t *effects) {
     csk_rwlock_settle(object, RELEASE_NOTHING, effects);
     return false;
 }
-/* Who leaves compares the whole word, and can't miss a flag. */
+/* A leaver compares the whole word, and can't miss a flag. */
 static void look_again(void *object) { (void)object; }
 
 const csk_queue_kind_t csk_rwlock_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_RWLOCK };

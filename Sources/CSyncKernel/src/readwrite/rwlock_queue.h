@@ -4,8 +4,8 @@
  *   bit 0       WRITER      one writer holds the lock: bits 4..63 are its thread pointer, or CSK_GATE_NOBODY;
  *                           if the bit is clear, bits 4..63 count the readers
  *   bit 1       WAITERS     the queue is not empty                                                 } changed only under
- *   bit 2       COMING      a waiter was told to try, and has not yet entered or given up          } the queue lock, by
- *   bit 3       HAND_OVER   nobody may pass the first waiter (csk_rwlock_is_handed_over)           } compare-and-swap
+ *   bit 2       COMING      a waiter was designated, and has not yet entered or given up           } the queue lock, by
+ *   bit 3       HAND_OVER   nothing may pass the first waiter (csk_rwlock_is_handed_over)          } compare-and-swap
  *
  *   bit 62      ALONE       with WRITER: its thread reads, and has no record (see below). Changed by that thread
  *
@@ -21,38 +21,37 @@
  *                                                    writer, was passed, or has a writer behind it
  *
  * FAST: a writer that comes among readers, and stands first, is designated at once. Until it has entered, or gives the
- * designation back, no reader enters, and leavers call nobody.
+ * designation back, no reader enters, and leavers call no waiter.
  *
  * The queue is in the order of arrival, except that an upgrading reader stands first; there is at most one. A run of
- * readers at the head of the queue enters together. Whoever is told to try stood first then; an upgrading reader may
- * have come before it since.
+ * readers at the head of the queue enters together. A designated waiter stood first then; an upgrading reader may have
+ * come before it since.
  *
- * waiter.hand_over (RW_HANDED_OVER) says that nobody passes this waiter any more, since somebody has, or since a
- * writer came behind it when it had been woken. It stays with the waiter, whoever stands first meanwhile.
+ * waiter.hand_over (RW_HANDED_OVER) says that no arrival overtakes this waiter any more, since one has, or since a
+ * writer came behind it when it had been woken. It stays with the waiter, even if another stands first meanwhile.
  *
- * Why nobody is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the same
- * compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is COMING:
- * while it is set, the designated waiter settles when it enters, gives up or times out. A holder that leaves and frees
- * the word has seen, in the word that it replaces, that nobody waits or that somebody is coming.
+ * Why no waiter is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the
+ * same compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is
+ * COMING: while it is set, the designated waiter settles when it enters, gives up or times out. A holder that leaves
+ * and frees the word has seen, in the word that it replaces, that there are no waiters or that one is coming.
  *
- * Who is told and does not come. The designated waiter may be late for as long as anybody can think of, and those
- * behind it wait while newcomers pass. A parked thread that looks (rwlock_watch.c) and finds that it was told
- * RW_PASSED_OVER_NS ago puts it behind all others, and settles. It keeps the word TRY: it is on its way, and nobody
- * but itself lets it in. So it never has the lock while it is late. If it stands first again it is the designated one
- * again, and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain nobody does any more, as with any
- * waiter.
+ * A designated waiter that does not come. The designated waiter may be late for any length of time, and those behind it
+ * wait while newcomers pass. A parked thread that looks (rwlock_watch.c) and finds that it was designated
+ * RW_PASSED_OVER_NS ago puts it behind all others, and settles. It keeps the word TRY: it is on its way, and only it
+ * lets itself in. So it never has the lock while it is late. If it stands first again it is the designated one again,
+ * and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain none does any more, as with any waiter.
  *
  * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
- * rwlock_work.c knows these. `writes` has those that come while such writes run and nobody waits: see rwlock_inbox.h.
+ * rwlock_work.c knows these. `writes` has those that come while such writes run without waiters: see rwlock_inbox.h.
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias
  * away before it goes on.
  *
  * A reader that gets no record (reads.h) enters as a writer does, and then says by ALONE that it reads. So it shares
- * the lock with nobody, and the word has what a record would say: who reads. `levels_alone` counts how often; it
+ * the lock with no thread, and the word has what a record would say: the reader. `levels_alone` counts how often; it
  * belongs to that thread. A writer that goes on as a reader, and gets no record, keeps the lock and sets ALONE too. A
- * thread pointer never has bit 62, so whoever compares the word with a thread's pointer finds no writer in a reader
- * that is alone.
+ * thread pointer never has bit 62, so a comparison of the word with a thread's pointer finds no writer in a reader that
+ * is alone.
  *
  * to_adopt counts the reads that were granted to asynchronous waiters and that no thread has adopted. It is raised
  * under the queue lock, and lowered by the thread that adopts. A biased lock has no such count: only sections on
@@ -62,8 +61,8 @@
  *
  * fork. As with the gate, the first thread that takes the queue lock in the child forgets the parent's waiters, and
  * clears the flags in the word. The holders stay. A writer that is in the word while the lock is biased has not
- * entered, and is a waiter too. It has to be told from the child's writers: none of these enters, nor does anybody in
- * the child bring the bias back, before the parent's writer was taken out. */
+ * entered, and is a waiter too. It must be distinguished from the child's writers: none of these enters, nor does any
+ * thread in the child bring the bias back, before the parent's writer was taken out. */
 #ifndef CSK_INTERNAL_RWLOCK_QUEUE_H
 #define CSK_INTERNAL_RWLOCK_QUEUE_H
 
@@ -87,7 +86,7 @@ enum { RW_READ = CSK_RWLOCK_READ, RW_WRITE = CSK_RWLOCK_WRITE, RW_UPGRADE = 2 };
 /* csk_gate_waiter_t.hand_over */
 enum { RW_MAY_BE_PASSED = 0, RW_HANDED_OVER, RW_LATE /* it was passed over, and has not come since */ };
 
-/* How long a waiter that was told to try may be late before those behind it go first. */
+/* How long a designated waiter may be late before those behind it go first. */
 #define RW_PASSED_OVER_NS INT64_C(100000000)
 
 /* What the caller of csk_rwlock_settle gives back in the same step. */
@@ -148,8 +147,8 @@ static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
     csk_queue_unlock(&lock->queue_lock);
 }
 
-/* Called under the queue lock. Whether nobody may pass this waiter when it stands first. Readers that kept passing
- * would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
+/* Called under the queue lock. Whether no arrival may overtake this waiter when it stands first. Readers that kept
+ * passing would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
 static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_gate_waiter_t *first) {
     return lock->policy == CSK_RWLOCK_STRICT || first->mode == RW_UPGRADE || first->hand_over == RW_HANDED_OVER ||
            (lock->coming && first->mode == RW_WRITE && first->hand_over != RW_LATE);
@@ -171,7 +170,7 @@ extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("h
 /* Called without the queue lock. Leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
-/* rwlock_async.c: csk_rwlock_lock_async, for a waiter that nobody may cancel if it `stays`. */
+/* rwlock_async.c: csk_rwlock_lock_async, for a waiter that can't be cancelled if it `stays`. */
 int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
                             csk_gate_function_t function, void *context, bool stays);
 /* Makes the calling worker the holder of what was granted to a section. At a biased lock a writer waits there for the

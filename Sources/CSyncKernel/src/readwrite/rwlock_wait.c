@@ -5,7 +5,7 @@
 #include "wait/spin_park.h"
 #include "wait/yield.h"
 
-/* A look takes the word away from whoever changes it. So there are many pauses between two looks. */
+/* A look takes the word's cache line away from threads that change it. So there are many pauses between two looks. */
 enum { LOOK_PAUSES = 16 };
 
 /* A yield may take a time slice, so threads with a deadline don't yield. */
@@ -38,11 +38,11 @@ static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
     return false;
 }
 
-/* As long as its word is TRY nobody else lets the waiter in. */
+/* As long as its word is TRY no other thread lets the waiter in. */
 static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
     csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
-    self->hand_over = RW_HANDED_OVER; /* if it can't enter, somebody has passed it, and nobody will again */
+    self->hand_over = RW_HANDED_OVER; /* if it can't enter, another has overtaken it, and none will again */
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (csk_waiter_state(self) != WAITER_QUEUED) return TRY_ENTERED;
     if (again || lock->first != self) return TRY_GAVE_UP;

@@ -1,6 +1,6 @@
-/* rwlock_watch.c: a waiter that has waited for a second looks for whom it waits: for a holder that has ended, or for a
- * waiter that was told to try and is late. See gate_watch.c for why a live thread is never reported as ended. Here too
- * nobody leaves the lock without calling the first waiter, and nobody passes that waiter unless one is coming. */
+/* rwlock_watch.c: a waiter that has waited for a second checks the reason: for a holder that has ended, or for a
+ * designated waiter that is late. See gate_watch.c for why a live thread is never reported as ended. Here too no thread
+ * leaves the lock without calling the first waiter, and none overtakes that waiter unless one is coming. */
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 #include "wait/announce.h"
@@ -15,10 +15,10 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
     }
 }
 
-/* Under the queue lock others change the word of a waiter that is told, or let in. */
+/* Under the queue lock others change the word of a waiter that is designated, or let in. */
 static bool is_parked(const csk_gate_waiter_t *self) { return csk_load(&self->word, CSK_RELAXED) == WORD_PARKED; }
 
-/* For a waiter that stands behind one that was told to try and is late. A waiter that was told meanwhile comes
+/* For a waiter that stands behind one that was designated and is late. A waiter that was designated meanwhile comes
  * itself. */
 static void look_for_late(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_effects_t effects = { 0 };
@@ -29,7 +29,7 @@ static void look_for_late(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_effects_perform_waiting(&effects);
 }
 
-/* Returns the word if this waiter is the first and nobody is coming, and 0 otherwise. */
+/* Returns the word if this waiter is the first and none is coming, and 0 otherwise. */
 static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
     csk_rwlock_lock_queue(lock);
     bool may = lock->first == self && is_parked(self) && !lock->coming;

@@ -7,8 +7,8 @@
  *
  * Writes that can't be cancelled stand in the queue as a batch. A write that comes when the last waiter is a batch
  * joins it. That keeps the order of arrival, and costs one link in a list. The queue lock protects the list until the
- * batch is granted, which takes it out of the queue. Then the list belongs to the worker. While nobody waits, others
- * are pushed behind it (rwlock_inbox.h). */
+ * batch is granted, which takes it out of the queue. Then the list belongs to the worker. Without waiters, others are
+ * pushed behind it (rwlock_inbox.h). */
 #include <stdlib.h>
 
 #include "pool/pool.h"
@@ -65,17 +65,17 @@ static void run_batch(batch_t *batch) {
             mine.batch = NULL; /* its writes are the parent's */
             break;
         }
-        /* A function that has left the lock by itself has lost the place of the writes behind it. */
+        /* A function that has left the lock itself has lost the place of the writes behind it. */
         if (CSK_UNLIKELY(mine.batch != NULL && !mine.kept)) {
             if (!csk_rwlock_is_writing(lock)) status = csk_rwlock_wrlock(lock);
             csk_rwlock_finish_write(lock);
         }
     } while (mine.batch != NULL);
-    (void)status; /* nobody else adopts it, and this thread holds nothing */
+    (void)status; /* no other thread adopts it, and this one holds nothing */
     free(batch);
 }
 
-/* Who pushes changes the lock's cache line each time. So the worker does not look at it while it has writes. */
+/* Each push changes the lock's cache line. So the worker does not look at it while it has writes. */
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
     if (CSK_LIKELY(mine.batch != NULL && mine.lock == lock && mine.epoch == csk_process_epoch())) {
         if (mine.batch->first == NULL && csk_rwlock_is_writing(lock)) mine.batch->first = take_pushed(lock);
@@ -127,7 +127,7 @@ static void run(csk_pool_item_t *item);
 
 /* The rest of a batch goes on with the lock, on another worker. Where the function left the lock to others it goes on
  * without the lock, and then it waits at the end of the queue. Relaxed: the worker that adopts the lock has by the post
- * what was done inside, and nobody else may take it. */
+ * what was done inside, and no other thread may take it. */
 static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     bool writing = csk_rwlock_is_writing(lock);
@@ -258,7 +258,7 @@ int csk_rwlock_enqueue(csk_rwlock_t *lock, csk_rwlock_work_t *work, int mode, in
     if (function == NULL) return EINVAL;
     int error = csk_pool_prepare();
     if (error != 0) return error;
-    /* A work that is in use is not written to. Acquire: who gave it back has read what is written here. */
+    /* A work that is in use is not written to. Acquire: the thread that gave it back has read what is written here. */
     if (csk_exchange(&work->queued, mark_of_queued(), CSK_ACQUIRE) == mark_of_queued()) return EBUSY;
     work->function = function;
     work->context = context;

@@ -1,23 +1,24 @@
 /* block.c: slabs of blocks. A thread takes the free blocks of its slab one after the other. It collects the blocks that
- * it gives back by slab, and adds many at once to the slab's own word. A slab of which half is free goes on to whoever
- * needs one next. So a block that is kept for long keeps a slab from being freed, but not its other blocks from being
- * used: a slab from which nobody takes, and which nobody can have, has more blocks in use than free ones. Slabs go on
- * through an array, into which one compare-and-swap puts a slab and out of which one exchange takes it. So no slab can
- * be taken twice, and nothing is half done at a fork.
+ * it gives back by slab, and adds many at once to the slab's own word. A slab of which half is free goes to the next
+ * thread that needs one. So a block that is kept for long keeps a slab from being freed, but not its other blocks from
+ * being used: a slab from which no thread takes, and which none can get, has more blocks in use than free ones. Slabs
+ * go on through an array, into which one compare-and-swap puts a slab and out of which one exchange takes it. So no
+ * slab can be taken twice, and nothing is half done at a fork.
  *
  *   bits of slab->back
- *   0 to 61   A block each: it was given back, and no thread has taken it since. Set by the compare-and-swap of who
- *             gives it back, or of a thread that ends with it untaken. Cleared by who takes from the slab, all at once.
- *   62 KEPT   The slab is in the array, or whoever set the bit is about to put it there. It is set by the
- *             compare-and-swap that finds half of the blocks free and neither KEPT nor TAKEN. Cleared by who takes
- *             from the slab, and by who set it where the array has no place.
+ *   0 to 61   A block each: it was given back, and no thread has taken it since. Set by the compare-and-swap of the
+ *             thread that gives it back, or of a thread that ends with it untaken. Cleared by a thread that takes from
+ *             the slab, all at once.
+ *   62 KEPT   The slab is in the array, or the thread that set the bit is about to put it there. It is set by
+ *             the compare-and-swap that finds half of the blocks free and neither KEPT nor TAKEN. Cleared by a thread
+ *             that takes from the slab, and by the one that set it where the array has no place.
  *   63 TAKEN  A thread takes from it, and will look at the word when it is done. Set by that thread as it clears the
  *             others; cleared by it alone.
  *
- * Who sets KEPT owns the slab until it is in the array, and who takes it out of there owns it from then on. A slab is
- * freed only by its owner, when all of its blocks are back. Until then whoever gives blocks back, or has TAKEN it, may
- * look at the word. Each change of it has acquire or release order, so that all uses of a block are over when somebody
- * takes it again. */
+ * The thread that sets KEPT owns the slab until it is in the array. The thread that takes it out of there owns it from
+ * then on. A slab is freed only by its owner, when all of its blocks are back. Until then a thread that gives blocks
+ * back, or has TAKEN it, may look at the word. Each change of it has acquire or release order, so that all uses of a
+ * block are over when it is taken again. */
 #include "csynckernel/block.h"
 
 #include <stdlib.h>
@@ -76,8 +77,8 @@ static uint32_t index_of(const void *block) {
 static int tally_of(const slab_t *slab) { return (int)((uintptr_t)slab / SLAB_SIZE % TALLIES); }
 static bool is_half_free(uint64_t back) { return __builtin_popcountll(back & ALL_BLOCKS) >= (BLOCKS + 1) / 2; }
 
-/* Release: whoever receives the slab finds its word as it is now, and not what the memory held before it was a slab.
- * The caller has set KEPT. Where there is no place, whoever gives back another block tries again. */
+/* Release: the receiver of the slab finds its word as it is now, and not what the memory held before it was a slab. The
+ * caller has set KEPT. Where there is no place, a thread that gives back another block tries again. */
 static void hand_on(slab_t *slab) {
     uint32_t count = csk_load(&filled, CSK_RELAXED);
     for (uint32_t i = 0; i < SLABS_KEPT && count < SLABS_KEPT; i++) {
@@ -106,8 +107,8 @@ static slab_t *receive(void) {
     return NULL;
 }
 
-/* `taken` is TAKEN where the caller stops taking from the slab, and otherwise 0. It need not acquire: whoever takes the
- * blocks, or frees the slab, acquires what all have returned. */
+/* `taken` is TAKEN where the caller stops taking from the slab, and otherwise 0. It need not acquire: the thread that
+ * takes the blocks, or frees the slab, acquires what all have returned. */
 static void return_blocks(slab_t *slab, uint64_t blocks, uint64_t taken) {
     uint64_t before = csk_load(&slab->back, CSK_RELAXED), after;
     do {
@@ -134,7 +135,7 @@ static void thread_ends(void) {
     mine.enrolled = 0;
 }
 
-/* A thread that can't be told of its end keeps nothing. */
+/* A thread whose end can't be observed keeps nothing. */
 static bool keeps(void) {
     if (CSK_UNLIKELY(!mine.enrolled)) mine.enrolled = csk_thread_exit_enroll(CSK_THREAD_EXIT_BLOCKS, thread_ends) == 0;
     return mine.enrolled;

@@ -48,5 +48,5 @@ int csk_fork_handled(void) {
 
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions) { stages[stage] = *functions; }
 
-/* This runs when the library is loaded: nobody can be in the middle of anything yet. */
+/* This runs when the library is loaded: no thread can be in the middle of anything yet. */
 __attribute__((constructor(101))) static void begin(void) { csk_fork_handled(); }

@@ -6,13 +6,13 @@
  *
  * 1. No lock of an object is taken for a fork. Taking all of them would need an order among them and the users' own
  *    handlers. It would make a fork wait for each of them. And it could do nothing for the locks inside of users'
- *    objects, which nobody can list. Instead each such lock says to which process its holder and its waiters belong
- *    (queue_lock.h). In the child none of them exists. Whoever comes takes the lock over and makes anew what it
- *    protects, without a look at what may be half changed.
+ *    objects, which can't be listed. Instead each such lock says to which process its holder and its waiters belong
+ *    (queue_lock.h). In the child none of them exists. The first thread to come takes the lock over and makes anew what
+ *    it protects, without a look at what may be half changed.
  * 2. What belongs to the process and not to an object is made anew by the stages below, each in the child, before any
  *    of its users runs. Only two act before the fork. RCU holds its two locks, that of the lists of what is retired and
  *    that of the child's readers, and names hold the mutex of their table, so that a child finds them whole. They are
- *    held for some microseconds, and whoever holds them takes no other lock and waits for nobody.
+ *    held for some microseconds, and their holder takes no other lock and does not wait.
  *
  *   stage     before the fork   in the parent     in the child
  *             -                 -                 `epoch` is raised: from here on each lock and timer of the parent
@@ -59,8 +59,8 @@ typedef struct csk_fork_functions {
 void csk_fork_enroll(csk_fork_stage_t stage, const csk_fork_functions_t *functions);
 
 /* Returns 0 if the system calls the stages at a fork, which it was asked for when the library was loaded. Returns
- * ENOMEM if that was refused then, and once more now. Called by whoever is about to start something that a child would
- * have to make anew. */
+ * ENOMEM if that was refused then, and once more now. Called before starting something that a child would have to make
+ * anew. */
 int csk_fork_handled(void);
 
 /* Changed by a fork only, in the child, which has one thread at that time. So plain reads are enough. */

@@ -1,8 +1,8 @@
 /* name.c: the table of names, by the addresses of objects, and the places behind objects.
  *
- * A mutex protects the table. Nothing is allocated, freed or called under it, and whoever has it takes no other lock.
- * So it may be taken at any place outside of the internal locks: by reporters, observers, and whoever destroys. A name
- * is copied out under it, so that the name may be ended meanwhile.
+ * A mutex protects the table. Nothing is allocated, freed or called under it, and its holder takes no other lock. So it
+ * may be taken at any place outside of the internal locks: by reporters, observers, and destroying calls. A name is
+ * copied out under it, so that the name may be ended meanwhile.
  *
  * A fork takes the mutex before, and gives it back in the parent and in the child (fork.h): the child finds the table
  * whole. If the system does not call the stages at a fork, nothing is named.

@@ -8,9 +8,9 @@
 /* How many objects have a name from csk_name. Changed under the lock of the table. */
 extern size_t csk_name_count __attribute__((visibility("hidden")));
 
-/* Called while nobody uses the object any more, before its memory may become that of another. The name of the object,
- * if it has one, was counted before: whoever named the object has told the caller about it. So the caller sees a count
- * of at least one. */
+/* Called when the object is not in use any more, before its memory may become that of another. The name of the object,
+ * if it has one, was counted before: the thread that named the object has handed it to the caller. So the caller sees a
+ * count of at least one. */
 static inline void csk_name_end(const void *object) {
     if (CSK_UNLIKELY(csk_load(&csk_name_count, CSK_RELAXED) != 0)) csk_unname(object);
 }

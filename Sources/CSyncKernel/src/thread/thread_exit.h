@@ -1,11 +1,11 @@
 /* thread_exit.h: what the kernel does when a thread ends, in one fixed order whatever was used first.
  *
- * One pthread key serves all modules. A module enrols the calling thread when it first needs to be told of that
- * thread's end. From then on enrolling costs one thread-local test. At the end the functions of all stages run in the
- * order of the stages. Values are destroyed first, since their destructors may still read under RCU. A thread leaves
- * RCU after that.
+ * One pthread key serves all modules. A module enrols the calling thread when it first needs to act at that thread's
+ * end. From then on enrolling costs one thread-local test. At the end the functions of all stages run in the order of
+ * the stages. Values are destroyed first, since their destructors may still read under RCU. A thread leaves RCU after
+ * that.
  *
- * Enrolling is good for one call. A function may use a later stage, or somebody else's destructor may enrol a stage
+ * Enrolling is good for one call. A function may use a later stage, or a foreign destructor may enrol a stage
  * afterwards. That stage is enrolled anew, and is called in the same pass or in another one. The system makes
  * PTHREAD_DESTRUCTOR_ITERATIONS passes at most. */
 #ifndef CSK_INTERNAL_THREAD_EXIT_H

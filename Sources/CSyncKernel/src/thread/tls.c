@@ -3,12 +3,12 @@
  * Slots are never removed. So the names need no lock, and a fork at any moment leaves them whole:
  * - `newest` links all slots, each to the one made before it. Its compare-and-swap gives out the indices without a gap.
  * - A trie of the names' hashes, with four children at each node, finds a name. One compare-and-swap links a slot into
- *   the first empty place on its hash's path. A place is never emptied, so whoever comes later by the same name meets
- *   the slot. The idea of a hash trie whose nodes are the entries themselves is Christopher Wellons's.
+ *   the first empty place on its hash's path. A place is never emptied, so a later call with the same name meets the
+ *   slot. The idea of a hash trie whose nodes are the entries themselves is Christopher Wellons's.
  *
  * A slot enters the list before the trie. A thread that loses the trie's place to another slot of the same name takes
- * that slot. Its own slot remains, and nobody uses it. There is at most one such slot for each thread that opens a new
- * name at the same moment.
+ * that slot. Its own slot remains, unused. There is at most one such slot for each thread that opens a new name at the
+ * same moment.
  *
  * A table's entries repeat the destructors, so that the end of a thread needs nothing but the table. */
 #include "csynckernel/tls.h"

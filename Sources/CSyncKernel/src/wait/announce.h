@@ -12,8 +12,8 @@ extern _Thread_local uint32_t *csk_announced __attribute__((tls_model("initial-e
 /* How many workers of this process wait. */
 extern uint32_t csk_announced_count __attribute__((visibility("hidden")));
 
-/* Called around each wait of a caller. The accesses are relaxed: whoever reads these words wants a number, and nothing
- * is published by them. */
+/* Called around each wait of a caller. The accesses are relaxed: a reader of these words wants a number, and nothing is
+ * published by them. */
 static inline void csk_announce_wait(void) {
     if (CSK_LIKELY(csk_announced == NULL)) return;
     csk_store(csk_announced, csk_load(csk_announced, CSK_RELAXED) + 1, CSK_RELAXED);

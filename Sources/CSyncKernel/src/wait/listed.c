@@ -1,4 +1,4 @@
-/* listed.c: at which objects callbacks wait, and which queues are suspended. See listed.h. */
+/* listed.c: the objects at which callbacks wait, and the suspended queues. See listed.h. */
 #include "wait/listed.h"
 
 #include "base/probe.h"
@@ -84,7 +84,8 @@ void csk_listed_take_off(const void *object) {
     lock(part);
     entry_t *entry;
     for (;;) {
-        /* The count comes first: who sees the one of before the end of the pin is woken, or does not go to sleep. */
+        /* The count comes first: a thread that sees the old count before the end of the pin is woken, or does not go to
+         * sleep. */
         uint32_t seen = csk_load(&part->unpinned, CSK_ACQUIRE);
         entry = find(part, object);
         bool is_last = entry != NULL && entry->callbacks == 1;
@@ -133,8 +134,8 @@ static bool look_into(csk_listed_cursor_t *cursor, int64_t until_ns) {
     return true;
 }
 
-/* Returns false where the object is listed no more, or the lock could not be had. By now an object of another kind may
- * stand at its address. */
+/* Returns false where the object is not listed any more, or the lock could not be had. By now an object of another kind
+ * may stand at its address. */
 static bool pin(part_t *part, csk_listed_t *listed, int64_t until_ns, bool *busy) {
     if (!try_lock(part, until_ns)) {
         *busy = true;

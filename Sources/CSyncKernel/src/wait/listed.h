@@ -1,24 +1,23 @@
-/* listed.h: at which objects callbacks wait, for as long as somebody wants to know (csk_inspect_callbacks). A thread
- * that waits tells by itself (waits.h); a callback has no thread, and its memory is its user's. So its object is
- * listed.
+/* listed.h: the objects at which callbacks wait, for as long as that is wanted (csk_inspect_callbacks). A waiting
+ * thread has a record (waits.h); a callback has no thread, and its memory is its user's. So its object is listed.
  *
  * The list is a table of fixed size, in parts by the object's address. A part has a queue lock, and for each object
  * how many callbacks wait there. A callback is counted under the object's queue lock when it begins to wait, and its
- * waiter is marked (WAITER_LISTED); whoever ends the wait takes it off once that lock is free, and before the
+ * waiter is marked (WAITER_LISTED); the thread that ends the wait takes it off once that lock is free, and before the
  * callback's function is called. Where a part is full the callback is not listed.
  *
  * A work queue that is suspended is listed too, as one callback, since nothing else leads to it. The call that ends the
  * suspension takes it off, and keeps the queue until then.
  *
  * Why a reader may use the object. It is there until the function of each callback that was accepted has been called.
- * A reader pins an object that has a callback, under the part's lock. Whoever would take the last callback of a pinned
- * object off waits until it is pinned no more. So the function is not called before that. The reader tries the
- * object's queue lock while it has pinned it, and waits for nobody.
+ * A reader pins an object that has a callback, under the part's lock. A thread that would take the last callback of a
+ * pinned object off waits until it is not pinned any more. So the function is not called before that. The reader tries
+ * the object's queue lock while it has pinned it, and does not wait.
  *
  * part.pinned   NULL to the object   the reader, under the part's lock
- *               the object to NULL   the reader, store with release; then `unpinned` is raised, and those are woken who
- *                                    wait for it. They load `pinned` with acquire, so that the function comes after
- *                                    the reader's last access
+ *               the object to NULL   the reader, store with release; then `unpinned` is raised, and the threads that
+ *                                    wait for it are woken. They load `pinned` with acquire, so that the function comes
+ *                                    after the reader's last access
  *
  * The queue lock of an object comes before a part's lock. The reader only tries queue locks, so it may have them in
  * the other order.
@@ -35,7 +34,7 @@ extern uint32_t csk_listed_wanted; /* how many want the list */
 
 static inline bool csk_listed_is_on(void) { return CSK_UNLIKELY(csk_load(&csk_listed_wanted, CSK_RELAXED) != 0); }
 
-/* Called under the object's queue lock, or by who has the object. Counts one callback. Returns false where there is no
+/* Called under the object's queue lock, or by the object's holder. Counts one callback. Returns false where there is no
  * room. */
 bool csk_listed_add(const void *object, uint32_t object_kind);
 /* Called without an internal lock. Takes one callback off; may park for some microseconds. */

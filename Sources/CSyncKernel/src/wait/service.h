@@ -7,15 +7,15 @@
  *   RUNS       It runs, for as long as the process.
  *
  *   from       to         by                   how
- *   NONE       STARTING   whoever comes        compare-and-swap, so there is one
+ *   NONE       STARTING   the first caller     compare-and-swap, so there is one
  *   STARTING   RUNS       the one that starts  store, then a wake of all that are parked
  *   STARTING   NONE       the same, refused    the same: each of the others tries for itself, and returns its own error
  *   any        RUNS       the thread itself, in a child that a function on it has forked: csk_service_goes_on
  *
- * All accesses are relaxed. The word says that there is a thread, and nobody reads anything that this thread has
- * written before it said so: what they hand to each other has orders of its own. So has what one that starts it writes
- * for it: who was refused may have written the same. In a child the mark alone makes the parent's word NONE, also where
- * the thread that was starting it is not in the child to say what became of it. */
+ * All accesses are relaxed. The word says that there is a thread, and nothing is read that this thread has written
+ * before it said so: what they hand to each other has orders of its own. So has what one that starts it writes for it:
+ * a refused thread may have written the same. In a child the mark alone makes the parent's word NONE, also where the
+ * thread that was starting it is not in the child to say what became of it. */
 #ifndef CSK_INTERNAL_SERVICE_H
 #define CSK_INTERNAL_SERVICE_H
 
@@ -33,7 +33,7 @@ static inline bool csk_service_runs(const csk_service_t *service) {
 
 /* Returns 0 when it runs; EINPROGRESS when the caller is to start it, and to end with csk_service_end; or ENOMEM, where
  * forks can't be handled. May park while another thread starts it. Called without an internal lock, but for the first
- * clock in a child of fork (queue_lock.h): who starts a thread needs no lock of an object. */
+ * clock in a child of fork (queue_lock.h): starting a thread needs no lock of an object. */
 int csk_service_begin(csk_service_t *service);
 /* Says what became of it, 0 or an error, and returns that. */
 int csk_service_end(csk_service_t *service, int error);

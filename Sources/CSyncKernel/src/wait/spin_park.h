@@ -18,47 +18,49 @@
  *
  * The word
  *
- *   WAITS    The thread spins, or is about to park. It was told nothing.
- *   PARKED   The thread is parked or about to be. Whoever answers must wake it.
+ *   WAITS    The thread spins, or is about to park. It has no answer.
+ *   PARKED   The thread is parked or about to be. The answering thread must wake it.
  *   answer   Any other value, with a meaning for its user alone.
  *
  *   from             to        by                                              how
  *   WAITS            PARKED    the thread that waits                           compare-and-swap
- *   WAITS, PARKED    answer    whoever answers                                 exchange
- *   answer           WAITS     the thread that waits, when nobody can answer   store
+ *   WAITS, PARKED    answer    the answering thread                            exchange
+ *   answer           WAITS     the thread that waits, when none can answer     store
  *
- * Who may answer is settled elsewhere, under a lock: whoever takes the waiting thread out of its list, or designates
- * it. So a thread whose deadline has passed finds out there whether an answer is on its way. If one is, it waits again.
- * An answer may follow an answer only at the gate and at the read-write lock: GRANTED may follow TRY. A thread that
- * waits for that GRANTED changes TRY to PARKED by a compare-and-swap too (csk_waiter_await_granter in waiter.c).
+ * Which thread may answer is settled elsewhere, under a lock: the one that takes the waiting thread out of its list, or
+ * designates it. So a thread whose deadline has passed finds out there whether an answer is on its way. If one is, it
+ * waits again. An answer may follow an answer only at the gate and at the read-write lock: GRANTED may follow TRY. A
+ * thread that waits for that GRANTED changes TRY to PARKED by a compare-and-swap too (csk_waiter_await_granter in
+ * waiter.c).
  *
- * Nobody is left asleep. Both sides change the word by a locked instruction. If the compare-and-swap comes first, the
- * exchange returns PARKED, and a wake follows. The system compares the word with PARKED before it puts the thread to
- * sleep. So a wake that comes early is not lost: the word has changed by then. If the exchange comes first, the
+ * No waiter is left asleep. Both sides change the word by a locked instruction. If the compare-and-swap comes first,
+ * the exchange returns PARKED, and a wake follows. The system compares the word with PARKED before it puts the thread
+ * to sleep. So a wake that comes early is not lost: the word has changed by then. If the exchange comes first, the
  * compare-and-swap fails, and the thread does not park.
  *
  * Memory order. What the answering thread wrote before its exchange (release) is visible to the waiting thread, which
  * ends its wait with a load (acquire). The compare-and-swap is relaxed: the thread whose exchange returns PARKED only
  * wakes, by the address.
  *
- * Memory. The waiting thread owns the word, and may go on as soon as the answer is there, without having slept. So
- * whoever answers uses nothing but the address afterwards. A wake may then meet another word at that address: each park
- * may return for no reason.
+ * Memory. The waiting thread owns the word, and may go on as soon as the answer is there, without having slept. So the
+ * answering thread uses only the address afterwards. A wake may then meet another word at that address: each park may
+ * return for no reason.
  *
  * What is not built on this
  *
  * - wait/queue_lock.c: many threads wait on one word, which says whether a lock is held, and each of them changes it to
  *   enter. It spins for a number of pauses, since the holder is done within a few hundred nanoseconds.
  * - `revocation` (rwlock_bias.c) and the signals of the supervisor (pool_growth.c) and of the timers (timer.c): many
- *   threads tell, and one that has not gone to sleep may be told several times. These words count. The thread remembers
- *   the count, looks whether there is anything to do, and parks only while the word has that count. The writer that
- *   takes a bias away spins as above.
+ *   threads notify, and one that has not gone to sleep may be notified several times. These words count. The thread
+ *   remembers the count, checks whether there is anything to do, and parks only while the word has that count. The
+ *   writer that takes a bias away spins as above.
  * - queue/pqueue.c: its threads sleep on condition variables. The first in a line spins as above, for longer, since the
  *   other end answers from its own work, and under the queue's mutex.
  * - A worker that lingers at an empty queue (workqueue_worker.c) spins as above and parks on nothing. It leaves
  *   instead.
  * - rcu_reclaim.c: its words have states of their own, and a grace period is not worth spinning for.
- * - csk_platform_await_step (platform.c): the other thread's next instructions end the wait, and it tells nobody. */
+ * - csk_platform_await_step (platform.c): the other thread's next instructions end the wait, and it notifies no
+ *   thread. */
 #ifndef CSK_INTERNAL_SPIN_PARK_H
 #define CSK_INTERNAL_SPIN_PARK_H
 
@@ -97,10 +99,10 @@ static inline bool csk_spin(csk_spin_t *spin) {
     return true;
 }
 
-/* Whether spinning pays at one place for one thread, or at one thing for whoever waits there. A thread that waits for
- * its processor is often the one that was just woken, and the next step is its. The spinning then ends in vain and
- * makes all others late. So who has spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again each
- * CSK_SPIN_SKIPS-th time. It decides how long the thread stays awake and nothing else. */
+/* Whether spinning pays at one place for one thread, or at one object for its waiters. A thread that waits for its
+ * processor is often the one that was just woken, and the next step is its. The spinning then ends in vain and makes
+ * all others late. So a thread that has spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again
+ * each CSK_SPIN_SKIPS-th time. It decides how long the thread stays awake and nothing else. */
 #ifndef CSK_SPIN_LIMITS /* the explorer has smaller ones */
 enum { CSK_SPIN_VAIN = 3, CSK_SPIN_SKIPS = 32 };
 #endif
@@ -125,7 +127,7 @@ static inline void csk_spin_learn(csk_spin_habit_t *habit, bool paid) {
 /* Each user continues from CSK_WORD_ANSWER on with the answers that it gives. */
 enum { CSK_WORD_WAITS = 0, CSK_WORD_PARKED = 1, CSK_WORD_ANSWER = 2 };
 
-/* For whoever answers. Returns true when a wake is due, for callers that have something to do before it. */
+/* For the answering thread. Returns true when a wake is due, for callers that have something to do before it. */
 static inline bool csk_word_tell(uint32_t *word, uint32_t answer) {
     return csk_exchange(word, answer, CSK_RELEASE) == CSK_WORD_PARKED;
 }

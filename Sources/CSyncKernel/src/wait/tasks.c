@@ -30,13 +30,13 @@ static uint32_t part_of(uint64_t number) {
     return (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CSK_TASK_PARTS;
 }
 /* That of the task, by which its name is looked for. Work that is no task stands in its object's: a view sees at one
- * moment who has that and who waits. */
+ * moment its holder and its waiters. */
 static uint32_t part_of_wait(const csk_task_wait_t *wait) {
     return part_of(wait->task != 0 ? wait->task : (uintptr_t)wait->object);
 }
 
 static uint32_t mark_of_process(void) { return csk_process_mark() + 1; }
-/* Whether it was told in this process. */
+/* Whether it was reported in this process. */
 static bool is_told(const csk_task_wait_t *wait) { return wait->mark == mark_of_process(); }
 
 static void lock(part_t *part) {

@@ -1,9 +1,9 @@
-/* tasks.h: the waits of tasks that csynckernel/task.h tells of, for views.
+/* tasks.h: the waits of tasks that csynckernel/task.h reports, for views.
  *
  * They stand in lists, in 64 parts by their tasks. A part has a queue lock, which guards the list and its links. A wait
  * is put into its list by the thread that begins it and taken out by the thread that ends it, each under the lock. A
  * reader that has the lock may read a wait of the list, and what the wait names, since none of them ends meanwhile. It
- * tries the lock, with a bound, and copies what it finds, so that nobody waits for it for longer than that takes.
+ * tries the lock, with a bound, and copies what it finds, so that no thread waits for it longer than that takes.
  *
  * Nothing is called under the lock but what says that a wait is over, and no other lock is taken under it.
  *

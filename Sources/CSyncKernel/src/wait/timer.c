@@ -5,7 +5,7 @@
  *
  * Cancelling waits for the timer's function if that runs. It never waits for the functions of asynchronous waiters that
  * this function granted something: those are held back until the timer no longer counts as firing. So they may block on
- * whoever cancels. */
+ * a canceller. */
 #include "csynckernel/timer.h"
 
 #include "base/metrics.h"
@@ -19,7 +19,7 @@
 static struct {
     uint32_t lock;
     uint32_t signal; /* the thread's park word: incremented to make it look again */
-    uint32_t fired;  /* incremented after each function, for those who wait in cancel */
+    uint32_t fired;  /* incremented after each function, for threads that wait in cancel */
     uint32_t cancel_waiters;
     uint64_t count;  /* timers in the heap */
     csk_heap_t heap; /* the earliest deadline has the highest rank; equal ones in the order of their starts */
@@ -88,7 +88,7 @@ static void run_timers(void *context) {
 }
 
 /* The function of a timer has ended the thread, or that of a waiter which it granted something. In a child that the
- * function has forked it may be that of a timer of the parent, for which nobody waits. */
+ * function has forked it may be that of a timer of the parent, for which no thread waits. */
 static void end_firing(void) {
     is_timer_thread = false; /* the one that takes its place is */
     csk_queue_lock(&timers.lock);

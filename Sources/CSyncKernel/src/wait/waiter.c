@@ -8,7 +8,7 @@
 #include "wait/waits.h"
 #include "wait/watch.h"
 
-/* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
+/* ---- Recorded under the queue lock, done after it ---------------------------------------------------------------- */
 
 void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects) {
     if (csk_word_tell(&waiter->word, word)) effects->wake = &waiter->word;
@@ -71,7 +71,7 @@ typedef struct {
     int64_t now_ns; /* before they are let in: their sections may take this thread's processor */
 } let_in_t;
 
-/* Each of those who are let in is among those drawn with the same probability (algorithm R of Vitter, 1985). */
+/* Each thread that is let in is drawn with the same probability (algorithm R of Vitter, 1985). */
 static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kind) {
     uint64_t place = let_in->count++;
     if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
@@ -81,9 +81,9 @@ static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kin
     let_in->drawn[place].kind = kind;
 }
 
-/* The same where the profile is on: whoever is let in is counted by the stack of the calling thread. Threads are gone
- * with their waiters once they were let in, so what is counted is copied before. Of more than there is room for, those
- * drawn count for all. */
+/* The same where the profile is on: the thread that is let in is counted by the stack of the calling thread. Threads
+ * are gone with their waiters once they were let in, so what is counted is copied before. Of more than there is room
+ * for, those drawn count for all. */
 static void perform_profiled(csk_effects_t *effects) {
     let_in_t let_in;
     let_in.count = 0;
@@ -110,13 +110,13 @@ void csk_effects_perform(csk_effects_t *effects) {
     else perform(effects);
 }
 
-/* Reading the clock is a quarter of what queueing such a waiter costs, and only those who are told need the time. */
+/* Reading the clock is a quarter of what queueing such a waiter costs, and only reported waits need the time. */
 void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     uint32_t told = waiter->has_waited & (WAITER_LISTED | WAITER_METERED | WAITER_PROFILED);
     if (csk_is_observed()) told |= WAITER_OBSERVED;
     if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind)) {
         told |= WAITER_LISTED;
-        waiter->task = 0; /* whoever says that a grant is over may suspend another task */
+        waiter->task = 0; /* the thread that says that a grant is over may suspend another task */
     }
     waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
     if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
@@ -171,7 +171,7 @@ bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_wa
         look_again = kind->settle(object, &effects);
     }
     csk_queue_unlock(queue_lock);
-    /* Before the effects, unlike elsewhere: the waiter's function may free the object, or let somebody else do so. */
+    /* Before the effects, unlike elsewhere: the waiter's function may free the object, or let another thread do so. */
     if (look_again) kind->look_again(object);
     csk_effects_perform(&effects);
     return queued;
@@ -192,7 +192,7 @@ void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object) {
     csk_trampoline_end_wait();
 }
 
-/* The waiter was told to try. Returns true when it has entered. On false it must wait again; its word is back at
+/* The waiter was designated. Returns true when it has entered. On false it must wait again; its word is back at
  * WAITING. */
 static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self) {
     for (bool again = false;; again = true) {
@@ -225,7 +225,7 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waite
     return granted ? 0 : ETIMEDOUT;
 }
 
-/* What the thread waits for is noted once the thread is about to park, and stays noted while it tries. */
+/* The thread's wait is recorded once the thread is about to park, and stays recorded while it tries. */
 static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_gate_waiter_t *self,
                  int64_t deadline_ns) {
     if (CSK_UNLIKELY(wait->noted)) return;
@@ -279,7 +279,7 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
     }
 }
 
-/* The same where somebody is told of waits. */
+/* The same where waits are reported. */
 static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
                                                int64_t deadline_ns, bool watches_first) {
     csk_told_wait_t told = { .object = object,

@@ -1,20 +1,20 @@
 /* waiter.h: a waiter, and what is done with it at every lock that has a queue of waiters (the gate, the semaphore, the
  * read-write lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is
- * told.
+ * notified.
  *
  * A waiter's memory is owned by its thread or its user, so its type is declared in gate.h. A thread's stands on its
  * stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous waiter, one
  * with a function, has a context, a status and timers.
  *
  * What a lock does in its own way stands in csk_queue_kind_t and csk_wait_kind_t. The arguments of the locks
- * (gate_words.h, sem_queue.h, rwlock_queue.h) say who may change which field of a waiter, and when. For each of them:
+ * (gate_words.h, sem_queue.h, rwlock_queue.h) say what may change each field of a waiter, and when. For each of them:
  *
  * - Others write a queued waiter's word under the queue lock. Waking uses its address only, since the memory may be
  *   gone.
  * - The state is written under the queue lock. So of grant, deadline and cancellation exactly one happens.
  * - TRY is a hint. The designated waiter looks under the queue lock whether it may enter. Until it has entered, given
- *   the designation back or left, leavers may rely on it and call nobody else. So whoever gives the designation back
- *   settles, and looks again where leavers have no fence (csk_queue_kind_t.look_again). */
+ *   the designation back or left, leavers may rely on it and call no other waiter. So a thread that gives the
+ *   designation back settles, and checks again where leavers have no fence (csk_queue_kind_t.look_again). */
 #ifndef CSK_INTERNAL_WAITER_H
 #define CSK_INTERNAL_WAITER_H
 
@@ -54,7 +54,8 @@ static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
     return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
 }
 
-/* A number that csk_rank does not give for one of the places would stand before or behind everybody, or in no place. */
+/* A number that csk_rank does not give for one of the places would stand before or behind all others, or in no
+ * place. */
 static inline bool csk_is_rank(csk_rank_t rank) {
     return rank >= csk_rank(INT32_MIN, CSK_PLACE_LAST) && rank <= csk_rank(INT32_MAX, CSK_PLACE_FRONT) &&
            (rank & 3) <= CSK_PLACE_FRONT;
@@ -70,7 +71,7 @@ static inline int64_t csk_waiter_ticket(int64_t *next, csk_rank_t rank) {
     return (rank & 3) == CSK_PLACE_FRONT ? -ticket : ticket;
 }
 
-/* The rank by which the waiter is ordered, and whether somebody named it: at a gate or a semaphore. */
+/* The rank by which the waiter is ordered, and whether it was named: at a gate or a semaphore. */
 static inline void csk_waiter_give_rank(csk_gate_waiter_t *waiter, csk_rank_t rank) {
     waiter->node.rank = csk_rank_in_order(rank);
     waiter->arrival.is_bounded = csk_rank_is_unnamed(rank);
@@ -110,11 +111,11 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
     waiter->stays = stays;
 }
 
-/* `has_waited` of an asynchronous waiter: who is told when its wait ends, and in the lower bits what kind of object it
- * waits for. Zero if nobody is told. LISTED: its object is, for the views of inspect.h. */
+/* `has_waited` of an asynchronous waiter: which observers hear of the end of its wait, and in the lower bits what kind
+ * of object it waits for. Zero if none does. LISTED: its object is, for the views of inspect.h. */
 enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
-/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whoever
- * says so. What is done where somebody is told of waits is apart. */
+/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whatever
+ * thread says so. The steps for reported waits are apart. */
 __attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 __attribute__((cold)) void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
 static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
@@ -124,7 +125,7 @@ static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_ki
 static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
 }
-/* For waiters of which nobody else is told. */
+/* For waiters that are not reported elsewhere. */
 static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
     if (!csk_listed_is_on() || !csk_listed_add(waiter->object, object_kind)) return;
@@ -135,7 +136,7 @@ static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kin
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read and write. */
 void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status);
 
-/* ---- Told under the queue lock, done after it -------------------------------------------------------------------- */
+/* ---- Recorded under the queue lock, done after it ---------------------------------------------------------------- */
 
 /* What is left to do once the queue lock is dropped. */
 typedef struct csk_effects {
@@ -160,7 +161,7 @@ void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects);
 /* Ends an asynchronous waiter: its function is due, with this status. */
 void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects);
 
-/* Called after the queue lock was dropped. It does not touch the lock, which may be gone once somebody was let in. */
+/* Called after the queue lock was dropped. It does not touch the lock, which may be gone once a waiter was let in. */
 void csk_effects_perform(csk_effects_t *effects);
 /* The same for a thread that stands in the queue itself, or may stand there. */
 void csk_effects_perform_waiting(csk_effects_t *effects);
@@ -173,7 +174,7 @@ typedef struct csk_queue_kind {
     uint32_t *(*lock)(void *object);
     /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. */
     void (*remove)(void *object, csk_gate_waiter_t *waiter);
-    /* Called under the queue lock. Publishes the queue, and sees to it that somebody comes for a free object. Returns
+    /* Called under the queue lock. Publishes the queue, and ensures that a waiter comes for a free object. Returns
      * whether the caller must look again. */
     bool (*settle)(void *object, csk_effects_t *effects);
     /* Called without the queue lock: the fence and the second look that leavers without a fence count on. */
@@ -216,7 +217,7 @@ enum csk_try { TRY_ENTERED, TRY_WATCHES, TRY_GAVE_UP };
 /* How a thread waits in a lock's queue. */
 typedef struct csk_wait_kind {
     const csk_queue_kind_t *queue;
-    /* Called under the queue lock for a designated waiter. Lets it in if it may enter. Otherwise it may watch for a
+    /* Called under the queue lock for a designated waiter. Lets it in if it may enter. Otherwise it may spin for a
      * moment and try once more (`again`); or it gives the designation back, and its word is WAITING. Settles. */
     enum csk_try (*try_to_enter)(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects);
     /* Spins until the designated waiter could enter, or its word has changed, or a moment has passed. */

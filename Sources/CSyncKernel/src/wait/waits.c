@@ -11,7 +11,7 @@ uint64_t (*csk_waits_task)(void);
 uint64_t (*csk_waits_current_task)(void);
 
 /* The explorer keeps thread-local variables elsewhere while their thread does not run, and has a client say whether
- * waits are noted at all. */
+ * waits are recorded at all. */
 #ifndef CSK_WAITS_EXPLORED
 static _Thread_local csk_wait_record_t mine __attribute__((tls_model("initial-exec")));
 static inline csk_wait_record_t *my_record(void) { return &mine; }
@@ -29,7 +29,7 @@ static inline uint32_t mark_of_list(void) { return csk_process_mark() + 1; }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
-/* Who is marked in a child comes here before it is counted. */
+/* A thread that is marked in a child comes here before it is counted. */
 static void begin_in_child(void) {
     all.first = NULL;
     csk_store(&csk_waits_marked, 0u, CSK_RELAXED);
@@ -67,7 +67,7 @@ void csk_waits_prepare(void) {
     self->mark = mark_of_list();
 }
 
-/* The thread does not wait, so nobody reads its record. */
+/* The thread does not wait, so its record is not read. */
 bool csk_waits_mark(uint32_t kind) {
     csk_wait_record_t *self = my_record();
     csk_waits_prepare();

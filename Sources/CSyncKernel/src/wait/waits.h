@@ -1,13 +1,13 @@
-/* waits.h: for what each thread waits, in a record of its own, so that another thread can tell while this one is stuck.
+/* waits.h: each thread's wait, in a record of its own, so that another thread can report it while this one is stuck.
  *
  * A thread has one record, in its thread-local storage. It stands in a list of all records from the thread's first park
  * until the thread ends. What the thread waits for is written into a csk_wait_t on its stack when it is in a queue and
  * about to park, and the record leads there. It is taken off before the wait returns. So the record costs a path that
- * parks some stores and one compare-and-swap on a cache line that nobody else touches, and other paths nothing.
+ * parks some stores and one compare-and-swap on a cache line that no other thread touches, and other paths nothing.
  *
  * record.word
- *   NONE     The thread waits for nothing that it has noted. The record is the thread's.
- *   NOTED    `wait` is valid. Nobody changes the record or the wait.
+ *   NONE     The thread waits for nothing that it has recorded. The record is the thread's.
+ *   NOTED    `wait` is valid. Neither the record nor the wait changes.
  *   READ     A reader looks at the record, at the wait, and at what the wait names. The wait does not return.
  *   AWAITED  The same, and the thread has come to take the note off. It is parked, or about to be.
  *
@@ -20,11 +20,11 @@
  *   READ      AWAITED   the thread   compare-and-swap
  *   AWAITED   NONE      the reader   store, release, for the thread, which loads it (acquire); then a wake by address
  *
- * Why a reader may use the object. Whoever waits for an object keeps it in place until the wait has returned, and it
- * does not return while the word is READ or AWAITED. Who gives up at a gate keeps it in place for as long as it stands
- * in the queue (csk_gate_close), so it takes its note off before it leaves that. A condition variable is the exception:
- * it may go as soon as nobody stands in it, and whoever was signalled does not. So its wait names the gate too, under
- * whose queue lock the reader looks whether the waiter stands in the condition variable still.
+ * Why a reader may use the object. A waiter keeps its object in place until the wait has returned, and it does not
+ * return while the word is READ or AWAITED. A waiter that gives up at a gate keeps it in place only while it stands in
+ * the queue (csk_gate_close). So it clears its record before it leaves that. A condition variable is the exception: it
+ * may go as soon as it has no waiters, and a signalled thread is none. So its wait names the gate too, under whose
+ * queue lock the reader looks whether the waiter stands in the condition variable still.
  *
  * The reader never waits while it has a record: it tries the object's lock, and stops trying once the word is AWAITED.
  * So the thread waits for some microseconds, which the reader needs to copy the queue.
@@ -64,7 +64,7 @@ typedef struct csk_wait_record {
     uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
     int32_t thread_id;
     uint16_t marked, asked;   /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
-    uint64_t told;            /* for the watchdog: the number of the wait that it has told of */
+    uint64_t told;            /* for the watchdog: the number of the wait that it has reported */
     const void *sections;     /* what the registered function says of the thread */
     uint64_t task;            /* what csk_waits_task says of it */
     const csk_stack_t *stack; /* where it waits; NULL where that was not shown */
@@ -75,7 +75,7 @@ typedef struct csk_wait_record {
 } csk_wait_record_t;
 
 /* Called by a thread that is about to park, with no internal lock held unless csk_waits_has_record says that it has a
- * record. Notes the wait, unless the thread can have no record, or has noted another wait. */
+ * record. Records the wait, unless the thread can have no record, or has recorded another wait. */
 void csk_waits_note(csk_wait_t *wait);
 /* Takes it off, before the wait returns. May park for some microseconds. */
 void csk_waits_take_off(csk_wait_t *wait);
@@ -92,7 +92,7 @@ void csk_waits_prepare(void);
  * queues when the library is loaded. */
 extern const void *(*csk_waits_sections)(void);
 
-/* While the deadlock watch is on: says which task the calling thread runs; 0: none. NULL where nobody knows. */
+/* While the deadlock watch is on: says which task the calling thread runs; 0: none. NULL where it is not known. */
 extern uint64_t (*csk_waits_task)(void);
 /* Says the same, from when it is known on, whatever is on. Changed under the lock of the deadlock watch. */
 extern uint64_t (*csk_waits_current_task)(void);
@@ -119,7 +119,7 @@ static inline uint64_t csk_waits_number_of(uint64_t identity) {
 /* ---- Readers ----------------------------------------------------------------------------------------------------- */
 
 /* There may be several at once: views, one at a time (inspect.c), and what the watchdog's thread looks for between its
- * views. Each record has one reader, by its word: who finds it READ counts it as busy and passes on. */
+ * views. Each record has one reader, by its word: another reader that finds it READ counts it as busy and passes on. */
 
 typedef struct csk_waits_seen {
     uint64_t threads;  /* records in the list */
@@ -134,8 +134,8 @@ csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, 
  * `record` may be NULL. Returns whether the caller has the lock. */
 bool csk_waits_try_lock(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
 /* The same for a lock of which it is known that in a child of fork the parent's is as good as free: a view takes that
- * over by one compare-and-swap, as whoever waits for it would. TAKEN_OVER where it did: unless a stage of the fork has
- * made what the lock protects anew, the caller does. */
+ * over by one compare-and-swap, as a waiter of it would. TAKEN_OVER where it did: unless a stage of the fork has made
+ * what the lock protects anew, the caller does. */
 enum csk_tried { CSK_TRIED_IN_VAIN = 0, CSK_TAKEN, CSK_TAKEN_OVER };
 enum csk_tried csk_waits_try_or_take_over(const csk_wait_record_t *record, uint32_t *lock, int64_t until_ns);
 /* The same for one more try, whatever is tried: counts the tries, from 0, and pauses. Returns false when it is time to

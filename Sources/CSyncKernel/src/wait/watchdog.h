@@ -1,5 +1,5 @@
-/* watchdog.h: the one thread of the library's that looks at waits of others while somebody wants that, csk-watchdog. It
- * waits for nobody. It calls what the program has set for reports. */
+/* watchdog.h: csk-watchdog, the one thread of the library's that checks waits of other threads while that is wanted. It
+ * never waits for a thread. It calls what the program has set for reports. */
 #ifndef CSK_INTERNAL_WATCHDOG_H
 #define CSK_INTERNAL_WATCHDOG_H
 

@@ -2,7 +2,7 @@
  *
  * What it waits for may be the step of a thread that has lost its processor, to this very thread or to another one that
  * waits as well. A yield gives that thread the processor at once, and this thread has it back as soon as the other one
- * waits in its turn. Parking would do the same. But then somebody has to wake this thread, which takes many times as
+ * waits in its turn. Parking would give it too. But then another thread has to wake this one, which takes many times as
  * long once a processor has fallen asleep.
  *
  * Where other threads run that wait for nothing, a yield gives them a time slice, which is milliseconds. A park does
