@@ -13,9 +13,10 @@ A mutant stands in a file THEME.mutants:
 Several texts that change together each begin with their `@`. Neither indentation nor Swift's word `unsafe` before an
 expression matters in the lines that are looked for. A line that begins with # is a comment.
 """
-import argparse, collections, concurrent.futures, glob, os, random, re, subprocess, sys, time, zlib
+import argparse, collections, concurrent.futures, glob, os, random, re, sys, time, zlib
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Steps"))
+from changes import ROOT, changed_since, git
 
 
 class Text:
@@ -188,30 +189,18 @@ def options(description):
     return parser
 
 
-def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
 def named(mutants, name):
     found = [m for m in mutants if m.name == name] or [m for m in mutants if name in m.name]
     return found or sys.exit(f"no mutant is called {name}")
 
 
-def changed_since(revision):
-    """The files, untracked ones too; none where this clone does not have the revision."""
-    if not revision:
-        return set()
-    try:
-        return set((git("diff", "--name-only", revision) + git("ls-files", "--others", "--exclude-standard")).split())
-    except subprocess.CalledProcessError:
-        print(f"this clone lacks {revision}: whose mutants have changed is not known", flush=True)
-        return set()
-
-
 def choose(given, mutants, files_of=lambda mutant: mutant.paths):
     """The mutants that the options ask for. `files_of` gives the files to which a mutant belongs."""
     chosen = [mutant for name in given.names for mutant in named(mutants, name)]
-    files = set(given.files or []) | changed_since(given.changed)
+    changed = changed_since(given.changed) if given.changed else []
+    if changed is None:
+        print(f"this clone lacks {given.changed}: whose mutants have changed is not known", flush=True)
+    files = {*(given.files or []), *(changed or [])}
     chosen += [m for m in mutants if not files.isdisjoint(files_of(m))] if files else []
     if given.turn:
         first = int(git("rev-list", "--count", "HEAD")) * given.turn

@@ -97,13 +97,26 @@ def test_limit():
 
 
 def test_interrupt():
-    program = """import run, time
+    program = """import process, run, threading
 from steps import Step
+
+class Begins:
+    held, tried = threading.Lock(), threading.Event()
+    def acquire(self):
+        self.held.acquire()
+    def __enter__(self):
+        if self.held.locked():
+            self.tried.set()
+        self.held.acquire()
+    def __exit__(self, *_):
+        self.held.release()
+
+process.BEGINS = Begins()
 try:
     commands = "timeout 5 cat && { setsid sleep 100 & echo $!; wait; }", "echo begins"
     run.Run([Step("long", commands, ""), Step("next", commands[1:], "")], 1, lambda step: step.commands).all()
 except KeyboardInterrupt:
-    time.sleep(0.5)
+    Begins.tried.wait(5)  # until the next command would begin
 """
     # A command gets no input, whatever the runner has.
     runner = subprocess.Popen([sys.executable, "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)),

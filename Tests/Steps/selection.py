@@ -11,6 +11,7 @@ PASSED = os.path.join(HERE, "passed.txt")
 sys.path.append(os.path.join(ROOT, "Tests", "Explorer"))
 from build import UNEXPLORED
 from reached import functions_of, reached
+from changes import changed_since, git
 from steps import EVERYTHING, READ_ALWAYS, STEPS
 
 REACHED = os.path.join(ROOT, ".build", "explorer-functions")
@@ -27,22 +28,9 @@ class Selection:
     notes: list = field(default_factory=list)
 
 
-def git(*arguments):
-    command = ["git", "-C", ROOT, "-c", "core.quotePath=false", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    return done.stdout if done.returncode == 0 else None
-
-
 def passed():
     """By name what the record says; empty without a record."""
     return dict(line.split("\t") for line in read(PASSED).splitlines() if "\t" in line)
-
-
-def changed_since(tree):
-    """The paths that are not as they are in the tree, deleted and untracked ones too."""
-    tracked = git("diff", "--name-only", "--no-renames", tree)
-    untracked = git("ls-files", "--others", "--exclude-standard")
-    return sorted({path for path in (tracked + untracked).split("\n") if path})
 
 
 def matches(path, patterns):

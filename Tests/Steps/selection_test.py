@@ -11,7 +11,7 @@
 import contextlib, fnmatch, os, shutil, subprocess, sys, tempfile, zlib
 from unittest import mock
 
-import selection
+import changes, selection
 from selection import ROOT, git, matches, steps_of
 from run import predecessors
 from steps import EVERYTHING, READ_ALWAYS, STEPS
@@ -235,12 +235,14 @@ def repository():
         git("-c", "user.name=a", "-c", "user.email=a", "commit", "--quiet", "--no-gpg-sign", "--message", "a")
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ), \
-            mock.patch.object(lists, "ROOT", folder), \
+            mock.patch.object(changes, "ROOT", folder), \
             mock.patch.multiple(selection, ROOT=folder, PASSED=os.path.join(folder, ".git", "passed.txt")):
         # In a hook these name the repository that it belongs to.
         for name in [name for name in os.environ if name.startswith("GIT_")]:
             del os.environ[name]
         git("init", "--quiet")
+        if not os.path.samefile(git("rev-parse", "--show-toplevel").strip(), folder):
+            sys.exit("selection_test.py: this would write into another repository")
         yield folder, put, commit
 
 
@@ -264,7 +266,7 @@ def check_changed():
         found, wanted = selection.changed_since(tree), "committed edited gone moved staged to untracked".split()
         if found != wanted:
             yield f"what has changed: {found}, and should be {wanted}"
-        if not {"committed", "edited", "staged", "to", "untracked"} <= lists.changed_since(tree):
+        if not {"committed", "edited", "staged", "to", "untracked"} <= set(lists.changed_since(tree)):
             yield f"whose mutants have changed: {lists.changed_since(tree)}"
 
 
