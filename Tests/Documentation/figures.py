@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "docs/measurements"
 DOCUMENT, README = ROOT / "docs/measurements.md", ROOT / "README.md"
-BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures -->"
 
-sys.path.insert(0, str(ROOT / "Benchmarks"))
+sys.path[:0] = [str(ROOT / "Benchmarks"), str(ROOT / "Tests")]
 import report  # noqa: E402
 from report_pages.rows import stated  # noqa: E402
 from report_pages.words import quantity, span  # noqa: E402
+from marks import filled  # noqa: E402
 from rows import TABLES  # noqa: E402
 
 
@@ -140,17 +140,15 @@ def tables(paths):
 def written(folder=RUNS):
     """The documents as they should be, and what is wrong with their marks. No documents where nothing is recorded."""
     paths = sorted(folder.glob("*.tsv"))
-    texts, faults = {}, []
-    for document, name, text in tables(paths) if paths else ():
-        texts.setdefault(document, document.read_text())
-        begin = BEGIN.format(name)
-        pattern = re.compile(rf"({re.escape(begin)}\n).*?({re.escape(END)})", re.S)
-        texts[document], count = pattern.subn(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", texts[document])
+    texts, faults, made = {}, [], list(tables(paths)) if paths else []
+    for document, name, table_text in made:
+        text = texts.setdefault(document, document.read_text())
+        texts[document], count = filled(text, re.escape(f"figures: {name}"), "figures", lambda _: table_text)
         if count != 1:
-            faults.append(f"{document.relative_to(ROOT)}: error: {begin} stands there {count} times")
+            faults.append(f"{document.relative_to(ROOT)}: error: <!-- figures: {name} --> stands there {count} times")
     for document, text in texts.items():
-        known = {name for other, name, _ in tables(paths) if other == document}
-        for name in set(re.findall(BEGIN.format("(.*?)"), text)) - known:
+        known = {name for other, name, _ in made if other == document}
+        for name in set(re.findall("<!-- figures: (.*?) -->", text)) - known:
             faults.append(f"{document.relative_to(ROOT)}: error: there are no figures {name!r}")
     return texts, faults
 

@@ -10,10 +10,13 @@ or that is indented less. (Where the first line is not indented, the others are.
 
 import functools
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MARKED = re.compile(r"(<!-- table of (\S+): (.+?) -->\n).*?(<!-- end of table -->)", re.S)
+sys.path.append(str(ROOT / "Tests"))
+from marks import filled  # noqa: E402
+
 
 
 def documents():
@@ -58,24 +61,23 @@ def table(name, words):
 
 
 def written(path):
-    """The document as it should be, and [(line, what is wrong with a mark)]."""
+    """The document, as it should be, and [(line, what is wrong with a mark)]."""
     text, faults = path.read_text(), []
 
-    def filled(match):
-        found, fault = table(match[2], match[3])
+    def content(match):
+        found, fault = table(match["file"], match["words"])
         if fault:
             faults.append((text[:match.start()].count("\n") + 1, fault))
-            return match[0]
-        return f"{match[1]}\n{found}\n\n{match[4]}"
+        return found
 
-    return MARKED.sub(filled, text), faults
+    right, _ = filled(text, r"table of (?P<file>\S+): (?P<words>.+?)", "table", content)
+    return text, right, faults
 
 
 def faults():
     """(document, line, what is wrong)."""
     for path in documents():
-        text, wrong = path.read_text(), []
-        right, wrong = written(path)
+        text, right, wrong = written(path)
         yield from ((path, line, fault) for line, fault in wrong)
         if right != text:
             pairs = zip(text.split("\n"), right.split("\n"))
@@ -85,7 +87,7 @@ def faults():
 
 def write():
     for path in documents():
-        right, _ = written(path)
-        if right != path.read_text():
+        text, right, _ = written(path)
+        if right != text:
             path.write_text(right)
             print(path.relative_to(ROOT))

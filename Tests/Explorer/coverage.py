@@ -9,8 +9,10 @@ Fails where a client or a mutant belongs to no primitive.
 import collections, os, re, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+from marks import filled_one
+
 DOCUMENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "verification.md")
-BEGIN, END = "<!-- by primitive -->\n", "<!-- end of by primitive -->\n"
 
 # name, the beginnings of its clients' names, what else tests it, what nothing of this sees
 PRIMITIVES = [
@@ -108,7 +110,7 @@ def table(buffers, weak):
     total = sum(len(rows) for rows in buffers.values())
     schedules = [sum(row[0] for rows in kind.values() for row in rows) for kind in (buffers, weak)]
     lines.append(f"| all | {total} | | | {short(schedules[0])} | {short(schedules[1])} | {sum(caught.values())} | | |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def main():
@@ -117,9 +119,8 @@ def main():
     buffers, weak = rows_of(sys.argv[1]), rows_of(sys.argv[2])
     if not buffers or not weak:
         sys.exit("coverage.py: no clients in what was printed")
-    text = open(DOCUMENT).read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    open(DOCUMENT, "w").write(text[:begin] + "\n" + table(buffers, weak) + "\n" + text[end:])
+    text = filled_one(DOCUMENT, "by primitive", table(buffers, weak))
+    open(DOCUMENT, "w").write(text)
 
 
 if __name__ == "__main__":

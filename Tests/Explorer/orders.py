@@ -21,9 +21,11 @@ import argparse, collections, concurrent.futures, os, re, subprocess, sys
 from build import HERE, KERNEL, build
 from order_sites import all_sites, disagreements
 
+sys.path.append(os.path.dirname(HERE))
+from marks import filled_one
+
 CAUGHT, NOTED, UNNOTICED = (os.path.join(HERE, f"orders_{name}.txt") for name in ("caught", "noted", "unnoticed"))
 DOCUMENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "verification.md")
-BEGIN, END = "<!-- orders by module -->\n", "<!-- end of orders by module -->\n"
 MODELS = {"rc11": ["--model", "rc11"], "buffers": []}
 # Model, effort, and how many of the clients that come to the access: one after the other.
 EFFORTS = [
@@ -158,6 +160,8 @@ def check():
     noted = sum(any(name in records[1] for _, name in site.steps()) for site in sites)
     if noted > MOST_NOTED * sum(bool(site.steps()) for site in sites):
         wrong.append(f"{noted} sites are noted, more than {MOST_NOTED:.0%}")
+    if document() != open(DOCUMENT).read():
+        wrong.append("docs/verification.md: its table is not that of the records: orders.py --table writes it")
     for line in wrong:
         print(f"orders.py: {line}")
     caught, noted, unnoticed = map(len, records)
@@ -181,17 +185,15 @@ def figures():
     return rows
 
 
-def table():
+def document():
+    """As its table should be."""
     columns = ("accesses", "stronger", "steps", "caught", "noted", "unnoticed")
     rows = figures()
     lines = ["| module | accesses | stronger than relaxed | steps | caught | noted | not noticed |",
              "|---|--:|--:|--:|--:|--:|--:|"]
     for module in [*sorted(set(rows) - {"all"}), "all"]:
         lines.append(f"| {module} | " + " | ".join(str(rows[module][column]) for column in columns) + " |")
-    text = open(DOCUMENT).read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    open(DOCUMENT, "w").write(text[:begin] + "\n" + "\n".join(lines) + "\n\n" + text[end:])
-    return 0
+    return filled_one(DOCUMENT, "orders by module", "\n".join(lines))
 
 
 def main():
@@ -207,7 +209,9 @@ def main():
     if options.check:
         return check() != 0
     if options.table:
-        return table()
+        text = document()
+        open(DOCUMENT, "w").write(text)
+        return 0
     if options.folder is None:
         parser.error("a folder with the explorer is missing")
     program = os.path.join(options.folder, "explore")

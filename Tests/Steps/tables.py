@@ -9,7 +9,8 @@ import os, re, sys
 from selection import ROOT, passed
 from steps import STEPS
 
-BEGIN, END = "<!-- steps -->\n", "<!-- end of steps -->\n"
+sys.path.append(os.path.join(ROOT, "Tests"))
+from marks import filled_one
 
 
 def step_table(took):
@@ -18,29 +19,27 @@ def step_table(took):
         commands = ", ".join(f"`{re.sub(r' *{[a-z]+}', '', command)}`" for command in step.commands)
         when = "always" if step.always else "by change"
         lines.append(f"| {step.name}, {when} | {step.about} | {commands} | {took.get(step.name, '?')} s |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def time_of_all(took):
     if not took:
-        return "`scripts/test --all` runs every step.\n"
+        return "`scripts/test --all` runs every step."
     minutes = round(int(took["total"]) / 60)
     return (f"`scripts/test` runs the steps that a change can affect. All of them, `scripts/test --all`, last took\n"
-            f"{minutes} minutes on {took['processors']} processors ([step by step](Tests/README.md)).\n")
+            f"{minutes} minutes on {took['processors']} processors ([step by step](Tests/README.md)).")
 
 
 def write(only_check=False):
     """The documents that differed."""
     took, differ = passed(), []
     for path, text in (("Tests/README.md", step_table(took)), ("README.md", time_of_all(took))):
-        whole = open(os.path.join(ROOT, path)).read()
-        before, _, rest = whole.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        wanted = before + BEGIN + "\n" + text + "\n" + END + after
-        if wanted != whole:
+        document = os.path.join(ROOT, path)
+        wanted = filled_one(document, "steps", text)
+        if wanted != open(document).read():
             differ.append(path)
             if not only_check:
-                open(os.path.join(ROOT, path), "w").write(wanted)
+                open(document, "w").write(wanted)
     return differ
 
 
