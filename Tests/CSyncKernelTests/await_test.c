@@ -193,7 +193,7 @@ static bool is_locked_again(void *status) {
 static void refusals(void) {
     uint32_t one = 1;
     int status = 0;
-    csk_gate_waiter_t closer = { 0 };
+    csk_waiter_t closer = { 0 };
     make(CSK_GATE_FAST);
     CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, CSK_NEVER), EPERM);
     CHECK_STATUS(csk_gate_lock_when(&gate, NULL, &one, 0, CSK_NEVER), EINVAL);
@@ -208,7 +208,7 @@ static void refusals(void) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     visitor_t visitor;
     begin_visit(&visitor, 0, 0, 1, 1);
-    CHECK_STATUS(csk_gate_close(&gate, &closer, (csk_gate_function_t)abort, NULL), EBUSY);
+    CHECK_STATUS(csk_gate_close(&gate, &closer, (csk_waiter_function_t)abort, NULL), EBUSY);
     CHECK_STATUS(csk_gate_destroy(&gate), EBUSY);
     put(1);
     check_visited(&visitor, 0);
@@ -221,7 +221,7 @@ static void *waits_in_a_predicate_that_locks(void *status) {
     return NULL;
 }
 
-static void closes(csk_gate_waiter_t *waiter, void *called, int status) {
+static void closes(csk_waiter_t *waiter, void *called, int status) {
     (void)waiter;
     CHECK_STATUS(status, 0);
     *(bool *)called = true;
@@ -229,7 +229,7 @@ static void closes(csk_gate_waiter_t *waiter, void *called, int status) {
 static void a_closed_gate_lets_nobody_wait(void) {
     uint32_t one = 1;
     bool called = false;
-    csk_gate_waiter_t closer = { 0 };
+    csk_waiter_t closer = { 0 };
     make(CSK_GATE_COMPACT);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_close(&gate, &closer, closes, &called), 0);
@@ -242,7 +242,7 @@ static void a_closed_gate_lets_nobody_wait(void) {
 }
 
 /* Leaving by whatever call: asynchronous waiters, lanes and a gate that nobody in particular holds. */
-static void holds(csk_gate_waiter_t *waiter, void *held, int status) {
+static void holds(csk_waiter_t *waiter, void *held, int status) {
     (void)waiter;
     CHECK_STATUS(status, 0);
     STORE((uint32_t *)held, 1);
@@ -252,7 +252,7 @@ static void every_way_of_leaving_looks(void) {
         visitor_t visitor;
         make(policy);
         begin_visit(&visitor, 0, 0, 1, 1);
-        csk_gate_waiter_t waiter = { 0 };
+        csk_waiter_t waiter = { 0 };
         uint32_t held = 0;
         CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, holds, &held), 0);
         wait_until(LOAD(&held) == 1); /* the visitor may be leaving still */

@@ -81,13 +81,13 @@ static void who_is_under_no_limit_leaves_the_list(void) {
 /* ---- At a semaphore ---------------------------------------------------------------------------------------------- */
 
 static int served;
-static void note_served(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_served(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     served++;
 }
 static bool is_served;
-static void note_low(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_low(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     is_served = true;
@@ -99,7 +99,7 @@ static int passes_before(csk_rank_t rank, uint32_t bypass_limit, int older) {
     csk_sem_attr_t attr = { .bypass_limit = bypass_limit };
     csk_sem_t sem;
     CHECK_STATUS(csk_sem_init_attr(&sem, 0, &attr), 0);
-    static csk_gate_waiter_t low, urgent[2], others[8];
+    static csk_waiter_t low, urgent[2], others[8];
     for (int i = 0; i < older; i++)
         CHECK_STATUS(csk_sem_wait_async(&sem, &others[i], back(LOW - 1), 1, CSK_NEVER, note_served, NULL), 0);
     is_served = false;
@@ -107,7 +107,7 @@ static int passes_before(csk_rank_t rank, uint32_t bypass_limit, int older) {
     CHECK_STATUS(csk_sem_wait_async(&sem, &urgent[0], back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
     int passes = 0;
     for (; passes < 300; passes++) {
-        csk_gate_waiter_t *next = &urgent[(passes + 1) % 2];
+        csk_waiter_t *next = &urgent[(passes + 1) % 2];
         CHECK_STATUS(csk_sem_wait_async(&sem, next, back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
         if (is_served) break;
@@ -132,7 +132,7 @@ static void a_limit_is_for_all(void) {
 /* Whoever finds permits beside a large request passes it, and counts. */
 static void who_does_not_wait_counts_too(void) {
     csk_sem_t sem;
-    csk_gate_waiter_t large = { 0 };
+    csk_waiter_t large = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 1, 0), 0);
     is_served = false;
     CHECK_STATUS(csk_sem_wait_async(&sem, &large, unnamed(LOW), 2, CSK_NEVER, note_low, NULL), 0);
@@ -151,7 +151,7 @@ static void who_does_not_wait_counts_too(void) {
 static void the_last_pass_serves(void) {
     for (int waits = 0; waits < 2; waits++) {
         csk_sem_t sem;
-        static csk_gate_waiter_t large, small;
+        static csk_waiter_t large, small;
         CHECK_STATUS(csk_sem_init(&sem, 100, 0), 0);
         is_served = false;
         served = 0;
@@ -180,7 +180,7 @@ static void *waits_low(void *context) {
     return NULL;
 }
 static void a_thread_is_bounded_too(void) {
-    static csk_gate_waiter_t urgent[CSK_BYPASS_UNNAMED + 1];
+    static csk_waiter_t urgent[CSK_BYPASS_UNNAMED + 1];
     CHECK_STATUS(csk_sem_init(&shared, 0, 0), 0);
     pthread_t thread = start_thread(waits_low, NULL);
     wait_until(csk_sem_waiting(&shared) == 1);
@@ -235,7 +235,7 @@ static void an_item_is_overtaken_so_often(void) {
 static void a_further_one_is_refused(void) {
     csk_sem_attr_t attr = { .waiters_limit = 1 };
     csk_sem_t sem;
-    static csk_gate_waiter_t waiter, other;
+    static csk_waiter_t waiter, other;
     CHECK_STATUS(csk_sem_init_attr(&sem, 1, &attr), 0);
     CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(LOW), 2, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);

@@ -2,7 +2,7 @@
  * order, bypass limits, cancelled threads, pools. */
 #include "cond_fixture.h"
 
-static csk_gate_waiter_t waiters[4];
+static csk_waiter_t waiters[4];
 
 /* ---- Places ------------------------------------------------------------------------------------------------------ */
 
@@ -97,7 +97,7 @@ static void note_signal_waited(csk_gate_later_t *unused) {
     (void)unused;
     ADD(&came_out, 1);
 }
-static void try_later_signal_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void try_later_signal_and_leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK(!csk_gate_call_later(&later));
     int old = 0;
     CHECK_EQ(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old), 0);
@@ -111,7 +111,7 @@ static void a_callback_that_the_wait_lets_in_signals_it(void) {
     for (uint32_t policy = 0; policy < 3; policy++)
         for (int32_t priority = -1; priority < 2; priority++) {
             make(policy);
-            waiters[1] = (csk_gate_waiter_t){ 0 };
+            waiters[1] = (csk_waiter_t){ 0 };
             CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
             CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], priority, CSK_NEVER, try_later_signal_and_leave, NULL),
                          0);
@@ -130,7 +130,7 @@ static void the_timer_thread_signals(void) {
     static csk_timer_t timer;
     for (uint32_t policy = 0; policy < 3; policy++) {
         make(policy);
-        waiters[2] = (csk_gate_waiter_t){ 0 };
+        waiters[2] = (csk_waiter_t){ 0 };
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(1000000), a_timer_function_signals, NULL), 0);
         while (!ready) CHECK_STATUS(csk_cond_wait(&cond, INT32_MIN), 0);
@@ -202,14 +202,14 @@ static void a_cancelled_thread_comes_out_of_its_wait(void) {
         check_idle();
     }
 }
-static void let_a_cancelling_one_in(csk_gate_waiter_t *waiter, void *context, int status) {
+static void let_a_cancelling_one_in(csk_waiter_t *waiter, void *context, int status) {
     pthread_testcancel();
     signal_and_leave(waiter, context, status);
 }
 static void *wait_cancelled_with_a_callback(void *unused) {
     (void)unused;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    waiters[3] = (csk_gate_waiter_t){ 0 };
+    waiters[3] = (csk_waiter_t){ 0 };
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[3], 0, CSK_NEVER, let_a_cancelling_one_in, NULL), 0);
     pthread_cancel(pthread_self());
     while (!ready) CHECK_STATUS(csk_cond_wait(&cond, 0), 0);

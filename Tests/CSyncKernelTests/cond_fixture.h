@@ -22,7 +22,7 @@ static inline void check_idle(void) {
     CHECK_EQ(csk_gate_waiting(&gate), 0);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
-static inline void signal_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void signal_and_leave(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     ready = 1;

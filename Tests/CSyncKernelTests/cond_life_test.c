@@ -2,7 +2,7 @@
  * that threads may wait with, closed ones, mutexes of zero-filled memory, children of fork, the ends of the clock. */
 #include "cond_fixture.h"
 
-static csk_gate_waiter_t waiters[2];
+static csk_waiter_t waiters[2];
 static uint32_t granted;
 
 /* ---- A life that ends at a broadcast ----------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static void nobody_waits_who_does_not_hold_the_gate(void) {
     }
 }
 
-static void note_grant(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_grant(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     STORE(&granted, 1);
@@ -129,15 +129,15 @@ static void who_has_adopted_a_grant_can_wait(void) {
     }
 }
 
-static csk_gate_waiter_t closer;
-static void note_close(csk_gate_waiter_t *waiter, void *context, int status) {
+static csk_waiter_t closer;
+static void note_close(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     STORE(&granted, 2);
 }
 static void begin_close(void) {
     granted = 0;
-    closer = (csk_gate_waiter_t){ 0 };
+    closer = (csk_waiter_t){ 0 };
     CHECK_STATUS(csk_gate_close(&gate, &closer, note_close, NULL), 0);
 }
 static int end_status;
@@ -152,7 +152,7 @@ static void *wait_at_a_gate_that_closes(void *deadline_ns) {
  * the two, and nobody in particular holds the gate then. */
 static void hold_behind(void) {
     granted = 0;
-    waiters[1] = (csk_gate_waiter_t){ 0 };
+    waiters[1] = (csk_waiter_t){ 0 };
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], -1, CSK_NEVER, note_grant, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     wait_until(LOAD(&granted) == 1);
@@ -285,7 +285,7 @@ static void use_in_the_child(void *which) {
     if (way == 3) CHECK_STATUS(csk_cond_signal(&cond), 0);
     if (way < 5) CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_cond_timedwait(&cond, 0, csk_deadline_after(1000000)), ETIMEDOUT);
-    waiters[1] = (csk_gate_waiter_t){ 0 };
+    waiters[1] = (csk_waiter_t){ 0 };
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], 0, CSK_NEVER, signal_and_leave, NULL), 0);
     while (!ready) CHECK_STATUS(csk_cond_wait(&cond, 0), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -320,7 +320,7 @@ static void deadlines_at_the_ends_of_the_clock(void) {
     make(CSK_GATE_FAST);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (int i = 0; i < 4; i++) CHECK_STATUS(csk_cond_timedwait(&cond, INT32_MAX, past[i]), ETIMEDOUT);
-    waiters[1] = (csk_gate_waiter_t){ 0 };
+    waiters[1] = (csk_waiter_t){ 0 };
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], 0, CSK_NEVER, signal_and_leave, NULL), 0);
     while (!ready) CHECK_STATUS(csk_cond_timedwait(&cond, 0, INT64_MAX - 1), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -3,7 +3,7 @@
  *
  * More than 400 lines: one small test for each rule, and they share how views are made. */
 #include "base/slots.h"
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 #include "test.h"
 
 static deadlock_tables_t *tables;

@@ -13,14 +13,14 @@ static uint64_t most, done;
 typedef struct {
     uint64_t random;
     int depth, at;
-    csk_gate_waiter_t waiters[CALLBACKS];
+    csk_waiter_t waiters[CALLBACKS];
     int waits[CALLBACKS]; /* whether the waiter is in use */
 } thread_t;
 
 static int gates(int place) { return (void)place, A_GATE; }
 
 /* A callback has what it was granted for a moment: it leaves at once. */
-static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void granted(csk_waiter_t *waiter, void *context, int status) {
     csk_sem_t *sem = waiter->object;
     if (status == 0) CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     STORE((int *)context, 0);

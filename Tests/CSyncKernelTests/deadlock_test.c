@@ -215,9 +215,9 @@ static void who_waits_for_a_party_is_none_and_nothing_is_told_twice(void) {
 
 /* A task is a number, and waits by a callback. */
 static csk_held_sem_t held[8];
-static csk_gate_waiter_t task_waiters[8];
+static csk_waiter_t task_waiters[8];
 
-static void ended(csk_gate_waiter_t *waiter, void *context, int status) {
+static void ended(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)status;
     ADD((int *)context, 1);
 }
@@ -327,12 +327,12 @@ static int threads_and_tasks(int place) {
     };
     return kinds[place];
 }
-static void never_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void never_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     test_fail(__FILE__, __LINE__, "the wait of a party ended: %d", status);
 }
 static void make_task(ring_t *ring, int place) {
-    static csk_gate_waiter_t taken;
+    static csk_waiter_t taken;
     csk_sem_t *sem = &ring->objects[place].sem.placed.sem;
     uint64_t task = ring->parties[place].task = (uint64_t)(200 + place);
     int ends = 0;
@@ -348,7 +348,7 @@ static void make_task(ring_t *ring, int place) {
     ADD(&ring->inside, 1);
 }
 static void task_waits_for_next(ring_t *ring, int place) {
-    csk_gate_waiter_t *waiter = allocate_for_good(sizeof *waiter);
+    csk_waiter_t *waiter = allocate_for_good(sizeof *waiter);
     csk_deadlock_suspend(ring->parties[place].task);
     CHECK_STATUS(csk_gate_lock_async(&ring->objects[(place + 1) % ring->count].gate, waiter, 0, CSK_NEVER,
                                      never_granted, NULL),

@@ -11,7 +11,7 @@ static void await_span(int64_t span_ns) {
     wait_until(csk_deadline_after(0) >= until);
 }
 
-static void count_end(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_end(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)status;
     ADD((int *)context, 1);
 }
@@ -19,7 +19,7 @@ static void count_end(csk_gate_waiter_t *waiter, void *context, int status) {
 /* While a callback waits, a view is taken every quarter of a second, whatever is old. */
 static void a_young_circle_is_not_told_though_views_show_it(void) {
     static csk_sem_t nothing_free;
-    static csk_gate_waiter_t callback;
+    static csk_waiter_t callback;
     static int ends;
     watch(long_ns);
     CHECK_STATUS(csk_sem_init(&nothing_free, 0, 1), 0);

@@ -86,7 +86,7 @@ typedef struct {
 
 static uint32_t resolved, go, finished;
 
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     *(int *)context = status;
     ADD(&resolved, 1);
@@ -133,7 +133,7 @@ static void *end_inside(void *objects) {
 }
 
 static void wait_without_deadlines(objects_t *objects) {
-    csk_gate_waiter_t waiter = { .word = 0 }, closer = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 }, closer = { .word = 0 };
     int status = -1;
     CHECK_STATUS(csk_gate_lock(&objects->gate, 0), 0);
     CHECK_STATUS(csk_gate_lock_async(&objects->gate, &waiter, 0, CSK_NEVER, note, &status), 0);
@@ -231,7 +231,7 @@ static int again(attempt_t *attempt, int status) {
 static void use_what_needs_the_timer(void *context) {
     attempt_t *attempt = context;
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     csk_timer_t timer = { .context = NULL };
     uint32_t fired = 0;
     int status = -1;
@@ -275,7 +275,7 @@ static void each_allocation_of_the_timer_thread_may_fail(void) {
 /* The stack comes from mmap, past every allocator: a process that may not grow has none to give. */
 static void use_timers_without_memory(void *context) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = -1;
     struct rlimit before, none = { 0, 0 };
     (void)context;

@@ -75,7 +75,7 @@ static void expect_in_time(void) {
     ADD(&ended, 1);
 }
 
-static void waiter_timed_out(csk_gate_waiter_t *waiter, void *context, int status) {
+static void waiter_timed_out(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)context;
     CHECK_STATUS(status, ETIMEDOUT);
@@ -90,7 +90,7 @@ static void timer_fired(csk_timer_t *timer, void *context) {
 
 /* Everybody waits; then the clock is set, and nobody has ended by then. */
 static void step_during_all(int64_t seconds) {
-    static csk_gate_waiter_t waiters[3];
+    static csk_waiter_t waiters[3];
     static csk_timer_t timer;
     pthread_t threads[WAITS];
     int numbers[WAITS];

@@ -85,7 +85,7 @@ static void a_wait_by_the_wall_clock_is_caught(void) {
 static int async_status;
 static uint32_t fired, grants;
 
-static void note_status(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_status(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     CHECK_GE(csk_now(), *(int64_t *)context);
     STORE(&async_status, status);
@@ -97,7 +97,7 @@ static void note_firing(csk_timer_t *timer, void *context) {
     ADD(&fired, 1);
 }
 
-static void note_grant(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_grant(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)context;
     CHECK_STATUS(status, 0);
@@ -131,7 +131,7 @@ static void *wait_everywhere(void *context) {
 }
 
 static void lose_a_grant(csk_gate_t *gate) {
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_gate_lock_async_ranked(gate, &waiter, 0, CSK_NEVER, true, note_grant, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(gate), 0);
     CHECK_STATUS(csk_gate_lock(gate, 0), 0); /* by the end of the grace */
@@ -151,7 +151,7 @@ static void wait_in_every_way(void *context) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { .policy = policy };
-        csk_gate_waiter_t waiter = { .word = 0 };
+        csk_waiter_t waiter = { .word = 0 };
         csk_timer_t timer = { .context = NULL };
         struct timed timed = { &gate, &mutex, &empty, &full };
         CHECK_STATUS(csk_gate_init(&gate, &attr), 0);

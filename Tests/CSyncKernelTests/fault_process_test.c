@@ -67,7 +67,7 @@ static void *wait_and_note(void *context) {
     return NULL;
 }
 
-static void note_timeout(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_timeout(csk_waiter_t *waiter, void *context, int status) {
     struct stopped *shared = context;
     (void)waiter;
     CHECK_STATUS(status, ETIMEDOUT);
@@ -89,7 +89,7 @@ static void hold_while_others_wait(void *context) {
     struct stopped *shared = context;
     struct wait waits[2 * KINDS];
     pthread_t threads[2 * KINDS];
-    csk_gate_waiter_t waiters[POLICIES];
+    csk_waiter_t waiters[POLICIES];
     csk_timer_t timer = { .context = NULL };
     csk_pqueue_item_t item;
     memset(waiters, 0, sizeof waiters);

@@ -53,7 +53,7 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
 static int status_of_waiter;
 static uint32_t calls, fired;
 
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)context;
     STORE(&status_of_waiter, status);
@@ -74,7 +74,7 @@ static void *time_out(void *gate) {
 }
 
 /* Whatever needs the timer thread says why it can't have it, and leaves nothing behind. */
-static void expect_refusals(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_timer_t *timer, int error) {
+static void expect_refusals(csk_gate_t *gate, csk_waiter_t *waiter, csk_timer_t *timer, int error) {
     sigset_t before, after;
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     uint32_t waiting = csk_gate_waiting(gate);
@@ -93,7 +93,7 @@ static void expect_refusals(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_tim
 }
 
 /* What needs no timer thread goes on meanwhile; `gate` is held. */
-static void expect_the_rest_works(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static void expect_the_rest_works(csk_gate_t *gate, csk_waiter_t *waiter) {
     CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(gate), 0);
     CHECK_EQ(calls, 1);
@@ -103,7 +103,7 @@ static void expect_the_rest_works(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     STORE(&calls, 0);
 }
 
-static void expect_all_works(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_timer_t *timer) {
+static void expect_all_works(csk_gate_t *gate, csk_waiter_t *waiter, csk_timer_t *timer) {
     int64_t deadline_ns = csk_deadline_after(1000000);
     CHECK_STATUS(csk_timer_start(timer, csk_now(), fire, NULL), 0);
     wait_until(LOAD(&fired) == 1);
@@ -124,7 +124,7 @@ static void refuse_for_a_while(void *context) {
     struct refusal *refusal = context;
     csk_gate_t gate;
     csk_gate_attr_t attr = { .policy = refusal->policy };
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     csk_timer_t timer = { .context = NULL };
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -413,7 +413,7 @@ static void forbid_threads(void) {
 
 static void ask_in_vain(void *context) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     csk_timer_t timer = { .context = NULL };
     (void)context;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);

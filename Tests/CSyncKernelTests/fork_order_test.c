@@ -147,7 +147,7 @@ static void *hold_internal_locks(void *unused) {
     csk_workqueue_lock(&caught_queue);
     /* As if a change of each were under way. */
     csk_heap_node_t nowhere = { .rank = 1 };
-    csk_gate_waiter_t no_waiter = { .word = 0 };
+    csk_waiter_t no_waiter = { .word = 0 };
     caught_gate.waiters.root = &nowhere;
     caught_gate.waiting = 7;
     caught_lock.first = &no_waiter;
@@ -207,13 +207,13 @@ static void a_child_takes_over_what_another_thread_was_changing(void) { in_a_chi
 /* ---- Waiters of the parent --------------------------------------------------------------------------------------- */
 
 static csk_gate_t waited_for;
-static csk_gate_waiter_t waiters[3];
+static csk_waiter_t waiters[3];
 static csk_gate_lane_t lane;
 static csk_rwlock_t locked = CSK_RWLOCK_INITIALIZER;
-static csk_gate_waiter_t reader;
+static csk_waiter_t reader;
 static int statuses[3] = { -1, -1, -1 }, status_of_reader = -1;
 
-static void note_status(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_status(csk_waiter_t *waiter, void *context, int status) {
     STORE((int *)context, status);
     if (status == 0 && context != &status_of_reader) CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
     if (status == 0 && context == &status_of_reader) {
@@ -228,7 +228,7 @@ static void lane_is_next(csk_gate_lane_t *granted, void *context) {
 
 static void the_parents_waiters_are_not_mine(void *unused) {
     (void)unused;
-    csk_gate_waiter_t *begun;
+    csk_waiter_t *begun;
     CHECK_STATUS(csk_gate_cancel(&waited_for, &waiters[0]), EBUSY);
     CHECK_STATUS(csk_gate_adopt(&waited_for, &waiters[1]), EINVAL);
     CHECK_STATUS(csk_gate_relock_async(&waited_for, &waiters[1]), EINVAL);
@@ -257,7 +257,7 @@ static void a_child_has_none_of_its_parents_waiters(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         CHECK_STATUS(csk_gate_init(&waited_for, &(csk_gate_attr_t){ .policy = policy }), 0);
         lane = (csk_gate_lane_t){ .function = lane_is_next };
-        for (int i = 0; i < 3; i++) waiters[i] = (csk_gate_waiter_t){ .word = 0 };
+        for (int i = 0; i < 3; i++) waiters[i] = (csk_waiter_t){ .word = 0 };
         CHECK_STATUS(csk_gate_lock(&waited_for, 0), 0);
         CHECK_STATUS(csk_gate_lock_async(&waited_for, &waiters[0], 0, CSK_NEVER, note_status, &statuses[0]), 0);
         CHECK_STATUS(
@@ -284,14 +284,14 @@ static void the_gate_is_free(void *unused) {
     CHECK_STATUS(csk_gate_adopt(&waited_for, &waiters[1]), EINVAL);
     CHECK_STATUS(csk_gate_destroy(&waited_for), 0);
 }
-static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     STORE((int *)context, status);
 }
 static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         CHECK_STATUS(csk_gate_init(&waited_for, &(csk_gate_attr_t){ .policy = policy }), 0);
-        waiters[1] = (csk_gate_waiter_t){ .word = 0 };
+        waiters[1] = (csk_waiter_t){ .word = 0 };
         CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, is_granted, &statuses[1]),
                      0);
         CHECK_EQ(LOAD(&statuses[1]), 0);

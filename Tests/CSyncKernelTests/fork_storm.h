@@ -86,14 +86,14 @@ static inline void count_timer(csk_timer_t *timer, void *context) {
     ADD((uint32_t *)context, 1);
 }
 
-static inline void leave_gate(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void leave_gate(csk_waiter_t *waiter, void *context, int status) {
     if (status == 0) CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
     else CHECK(status == ETIMEDOUT || status == ECANCELED);
     ADD((uint32_t *)context, 1);
 }
 
 static inline void use_gate(csk_gate_t *gate, uint64_t *random) {
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     uint32_t called = 0;
     int status = csk_gate_timedlock(gate, (int32_t)test_random_below(random, 3), csk_deadline_after(50000));
     if (status == 0) CHECK_STATUS(csk_gate_unlock(gate), 0);
@@ -140,7 +140,7 @@ struct permits {
     uint32_t count, called;
 };
 
-static inline void end_wait(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void end_wait(csk_waiter_t *waiter, void *context, int status) {
     struct permits *permits = context;
     (void)waiter;
     if (status == 0) CHECK_STATUS(csk_sem_signal(permits->sem, permits->count), 0);
@@ -150,7 +150,7 @@ static inline void end_wait(csk_gate_waiter_t *waiter, void *context, int status
 
 static inline void use_sem(csk_sem_t *sem, uint64_t *random) {
     struct permits permits = { .sem = sem, .count = 1 + (uint32_t)test_random_below(random, PERMITS) };
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = csk_sem_timedwait(sem, (int32_t)test_random_below(random, 3), permits.count,
                                    csk_deadline_after(50000));
     if (status == 0) CHECK_STATUS(csk_sem_signal(sem, permits.count), 0);

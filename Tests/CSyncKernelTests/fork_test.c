@@ -20,7 +20,7 @@ static void fire(csk_timer_t *timer, void *context) {
     ADD((int *)context, 1);
 }
 
-static void note_status(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_status(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     STORE((int *)context, status);
 }
@@ -68,7 +68,7 @@ static void check_child(void *context) {
     wait_until(LOAD(&child_fired) == 1);
     CHECK_EQ(LOAD(&parent_fired), 0);
 
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = 0;
     CHECK_STATUS(csk_gate_lock(&fresh, 0), 0);
     CHECK_STATUS(csk_gate_lock_async(&fresh, &waiter, 0, csk_deadline_after(1000000), note_status, &status), 0);
@@ -117,7 +117,7 @@ static void *wait_in_child(void *context) {
 
 static int called;
 
-static void leave(csk_gate_waiter_t *waiter, void *unused, int status) {
+static void leave(csk_waiter_t *waiter, void *unused, int status) {
     (void)unused;
     CHECK_STATUS(status, 0);
     STORE(&called, 1);
@@ -150,7 +150,7 @@ static void fork_with_a_waiter(uint32_t bypass_limit, int place) {
 #endif
     csk_gate_t gate;
     csk_gate_attr_t attr = { .bypass_limit = bypass_limit };
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     called = 0;
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);

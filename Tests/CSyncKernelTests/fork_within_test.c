@@ -349,13 +349,11 @@ static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) {
 /* ---- Grants ------------------------------------------------------------------------------------------------------ */
 
 static csk_gate_t gate;
-static csk_gate_waiter_t waiter;
+static csk_waiter_t waiter;
 static csk_gate_lane_t lane; /* of an executor */
 static uint32_t stop, adoptions;
 
-static void do_nothing(csk_gate_waiter_t *unused, void *context, int status) {
-    (void)unused, (void)context, (void)status;
-}
+static void do_nothing(csk_waiter_t *unused, void *context, int status) { (void)unused, (void)context, (void)status; }
 
 static void *adopt_again_and_again(void *in_lane) {
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);

@@ -7,14 +7,14 @@
 static int order[16], order_count;
 static int calls, last_status;
 
-static void note_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)context;
     STORE(&last_status, status);
     ADD(&calls, 1);
 }
 
-static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_and_leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     order[order_count++] = (int)(intptr_t)context;
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
@@ -22,7 +22,7 @@ static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status)
 
 static void a_free_gate_is_granted_at_once(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     calls = 0;
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, NULL, NULL), EINVAL);
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, note_call, NULL), 0);
@@ -45,7 +45,7 @@ static void threads_and_callbacks_wait_in_one_order(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { policy, 0, 0 };
-        csk_gate_waiter_t waiters[4];
+        csk_waiter_t waiters[4];
         memset(waiters, 0, sizeof waiters);
         csk_gate_init(&gate, &attr);
         order_count = 0;
@@ -69,7 +69,7 @@ static void threads_and_callbacks_wait_in_one_order(void) {
 enum { CHAIN = 100000 };
 static int chained;
 
-static void count_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_and_leave(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, 0);
     CHECK_EQ(waiter->node.ticket, ++chained + 1);
@@ -78,7 +78,7 @@ static void count_and_leave(csk_gate_waiter_t *waiter, void *context, int status
 
 static void *leave_a_long_chain(void *context) {
     csk_gate_t *gate = context;
-    csk_gate_waiter_t *waiters = calloc(CHAIN + 1, sizeof *waiters);
+    csk_waiter_t *waiters = calloc(CHAIN + 1, sizeof *waiters);
     CHECK_STATUS(csk_gate_lock_async(gate, &waiters[CHAIN], 0, CSK_NEVER, note_call, NULL), 0);
     for (int i = 0; i < CHAIN; i++)
         CHECK_STATUS(csk_gate_lock_async(gate, &waiters[i], 0, CSK_NEVER, count_and_leave, NULL), 0);
@@ -97,7 +97,7 @@ static void a_hundred_thousand_waiters_need_no_stack(void) {
 
 static void deadlines_and_cancellation_end_a_wait(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     calls = 0;
     int64_t deadline = csk_deadline_after(2000000);
@@ -116,11 +116,11 @@ static void deadlines_and_cancellation_end_a_wait(void) {
 
 struct race {
     csk_gate_t gate;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     int round, rounds, granted, ended;
 };
 
-static void end_race(csk_gate_waiter_t *waiter, void *context, int status) {
+static void end_race(csk_waiter_t *waiter, void *context, int status) {
     struct race *race = context;
     if (status == 0) {
         race->granted++;
@@ -161,7 +161,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
 
 static void a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     calls = 0;
     CHECK_STATUS(
         csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(9, CSK_PLACE_BACK), CSK_NEVER, true, note_call, NULL), 0);
@@ -185,7 +185,7 @@ static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { policy, 0, 0 };
-        csk_gate_waiter_t accepted = { .word = 0 }, closing = { .word = 0 }, late = { .word = 0 };
+        csk_waiter_t accepted = { .word = 0 }, closing = { .word = 0 }, late = { .word = 0 };
         csk_gate_init(&gate, &attr);
         order_count = calls = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -208,7 +208,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { policy, 0, 0 };
-        csk_gate_waiter_t waiters[3], closing = { .word = 0 };
+        csk_waiter_t waiters[3], closing = { .word = 0 };
         static const int32_t priorities[] = { -1, 0, 1 };
         memset(waiters, 0, sizeof waiters);
         csk_gate_init(&gate, &attr);
@@ -237,7 +237,7 @@ static void a_bypass_limit_is_exact(void) {
     for (uint32_t limit = 1; limit <= 3; limit++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { CSK_GATE_FAST, limit, 0 };
-        csk_gate_waiter_t low = { .word = 0 }, high[6];
+        csk_waiter_t low = { .word = 0 }, high[6];
         memset(high, 0, sizeof high);
         csk_gate_init(&gate, &attr);
         order_count = 0;

@@ -14,7 +14,7 @@ enum { LOW = -3, HIGH = 7, NEVER_SERVED = 300 };
 static void counts_are_exact(void) {
     enum { MOST = CSK_ARRIVALS_STEPS, STEPS = 300000 };
     static struct {
-        csk_gate_waiter_t waiter;
+        csk_waiter_t waiter;
         bool bounded;
         uint32_t passed;
     } all[MOST];
@@ -25,7 +25,7 @@ static void counts_are_exact(void) {
     for (int step = 0; step < STEPS; step++) {
         int first = 0;
         while (first < count && !all[waiting[first]].bounded) first++;
-        csk_gate_waiter_t *expected = NULL;
+        csk_waiter_t *expected = NULL;
         if (first < count && all[waiting[first]].passed >= CSK_BYPASS_UNNAMED) expected = &all[waiting[first]].waiter;
         CHECK(csk_gate_overdue(&gate) == expected);
         overdue_seen += expected != NULL;
@@ -63,17 +63,17 @@ static void counts_are_exact(void) {
 
 static int entered;
 static bool is_served;
-static void enters(csk_gate_waiter_t *waiter, void *gate, int status) {
+static void enters(csk_waiter_t *waiter, void *gate, int status) {
     (void)waiter;
     CHECK_STATUS(status, 0);
     entered++;
     CHECK_EQ(csk_gate_holder(gate), CSK_GATE_NOBODY);
 }
-static void is_low(csk_gate_waiter_t *waiter, void *gate, int status) {
+static void is_low(csk_waiter_t *waiter, void *gate, int status) {
     enters(waiter, gate, status);
     is_served = true;
 }
-static void queue(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, csk_gate_function_t function) {
+static void queue(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, csk_waiter_function_t function) {
     CHECK_STATUS(csk_gate_lock_async_ranked(gate, waiter, rank, CSK_NEVER, false, function, gate), 0);
 }
 static int enter_all(csk_gate_t *gate) {
@@ -85,7 +85,7 @@ static int enter_all(csk_gate_t *gate) {
 /* So many urgent ones, of which two always wait, go before one that waits at `rank` behind `older` others of a named
  * priority below it. */
 static int passes_before(csk_gate_attr_t attr, csk_rank_t rank, int older) {
-    static csk_gate_waiter_t low, urgent[2], others[100];
+    static csk_waiter_t low, urgent[2], others[100];
     csk_gate_t gate;
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -128,7 +128,7 @@ static void a_limit_of_the_gates_own_is_for_all(void) {
 
 static bool is_open(void *context) { return *(bool *)context; }
 /* What is queued at the condition's rank has its limit too. */
-static csk_gate_waiter_t of_condition;
+static csk_waiter_t of_condition;
 static void has_come(csk_gate_condition_t *condition, void *gate, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(csk_gate_condition_rank(condition), unnamed(LOW));
@@ -136,7 +136,7 @@ static void has_come(csk_gate_condition_t *condition, void *gate, int status) {
 }
 static void every_call_takes_such_a_rank(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     csk_gate_condition_t condition = { 0 };
     bool open = true;
     static const int32_t priorities[] = { INT32_MIN, LOW, 0, HIGH, INT32_MAX };

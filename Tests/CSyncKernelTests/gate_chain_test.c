@@ -7,7 +7,7 @@
 enum { CHAIN = TEST_ROUNDS(1000000) };
 
 static csk_gate_t gate;
-static csk_gate_waiter_t *chain;
+static csk_waiter_t *chain;
 static long calls;
 
 /* The stack that a thread needs to start at all, and 16 KiB. A frame of 16 bytes for each link would need a thousand
@@ -36,13 +36,13 @@ static void make_chain(uint32_t policy) {
     calls = 0;
 }
 
-static void queue_all(csk_gate_function_t function) {
+static void queue_all(csk_waiter_function_t function) {
     for (long i = 0; i < CHAIN; i++)
         CHECK_STATUS(csk_gate_lock_async(&gate, &chain[i], 0, CSK_NEVER, function, NULL), 0);
     CHECK_EQ(csk_gate_waiting(&gate), CHAIN);
 }
 
-static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leave(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, 0);
     CHECK_EQ(waiter - chain, calls++);
@@ -65,7 +65,7 @@ static void granted_one_by_another(void) {
     }
 }
 
-static void cancel_the_next(csk_gate_waiter_t *waiter, void *context, int status) {
+static void cancel_the_next(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, ECANCELED);
     CHECK_EQ(waiter - chain, calls++);
@@ -86,7 +86,7 @@ static void cancelled_one_by_another(void) {
 }
 
 /* From inside one function all others are cancelled: their functions queue up in the thread's list. */
-static void cancel_all_others(csk_gate_waiter_t *waiter, void *context, int status) {
+static void cancel_all_others(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     calls++;
     if (waiter != &chain[0]) {
@@ -108,7 +108,7 @@ static void all_cancelled_from_one_function(void) {
 }
 
 /* Each function queues the next waiter at a gate that its own waiter holds, and leaves. */
-static void queue_the_next(csk_gate_waiter_t *waiter, void *context, int status) {
+static void queue_the_next(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, 0);
     CHECK_EQ(waiter - chain, calls++);
@@ -131,7 +131,7 @@ static void queued_one_by_another(void) {
     }
 }
 
-static void adopt_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void adopt_and_leave(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, 0);
     calls++;

@@ -11,7 +11,7 @@ struct called {
     int64_t at_ns;
 };
 
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     struct called *called = context;
     called->status = status;
@@ -19,7 +19,7 @@ static void note(csk_gate_waiter_t *waiter, void *context, int status) {
     ADD(&called->times, 1);
 }
 
-static void lock_adoptable(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, struct called *called) {
+static void lock_adoptable(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority, struct called *called) {
     CHECK_STATUS(
         csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, true, note, called), 0);
 }
@@ -27,7 +27,7 @@ static void lock_adoptable(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t 
 static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t waiter = { .word = 0 };
+        csk_waiter_t waiter = { .word = 0 };
         struct called called = { 0 };
         make(&gate, policy, 0);
         lock_adoptable(&gate, &waiter, 0, &called);
@@ -48,7 +48,7 @@ static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
 static void a_waiter_that_queues_again_counts_as_an_arrival(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t lost = { .word = 0 }, other = { .word = 0 };
+        csk_waiter_t lost = { .word = 0 }, other = { .word = 0 };
         struct called lost_called = { 0 }, other_called = { 0 };
         make(&gate, policy, 0);
         lock_adoptable(&gate, &lost, 0, &lost_called);
@@ -69,7 +69,7 @@ static void a_waiter_that_queues_again_counts_as_an_arrival(void) {
 static void each_grace_is_twice_the_last_and_the_place_is_kept(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t slow = { .word = 0 }, others[4];
+        csk_waiter_t slow = { .word = 0 }, others[4];
         struct called slow_called = { 0 }, other_called[4] = { { 0 } };
         memset(others, 0, sizeof others);
         make(&gate, policy, 0);
@@ -100,7 +100,7 @@ static void each_grace_is_twice_the_last_and_the_place_is_kept(void) {
 static void a_grace_begins_when_somebody_else_waits(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 };
+        csk_waiter_t slow = { .word = 0 }, other = { .word = 0 };
         struct called slow_called = { 0 }, other_called = { 0 };
         make(&gate, policy, 0);
         lock_adoptable(&gate, &slow, 0, &slow_called);
@@ -120,7 +120,7 @@ static void closing_waits_for_lost_grants(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         for (int forgotten = 0; forgotten < 2; forgotten++) {
             csk_gate_t gate;
-            csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 }, closing = { .word = 0 };
+            csk_waiter_t slow = { .word = 0 }, other = { .word = 0 }, closing = { .word = 0 };
             struct called slow_called = { 0 }, other_called = { 0 }, closed = { 0 };
             make(&gate, policy, 0);
             lock_adoptable(&gate, &slow, 0, &slow_called);
@@ -155,20 +155,20 @@ static int order[HIGH + 2], order_count;
 
 struct arrivals {
     csk_gate_t gate;
-    csk_gate_waiter_t low[2], high[HIGH];
+    csk_waiter_t low[2], high[HIGH];
     int arrived;
 };
 
-static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status);
+static void note_and_leave(csk_waiter_t *waiter, void *context, int status);
 
 static void arrive(struct arrivals *arrivals) {
     if (arrivals->arrived == HIGH) return;
-    csk_gate_waiter_t *next = &arrivals->high[arrivals->arrived++];
+    csk_waiter_t *next = &arrivals->high[arrivals->arrived++];
     CHECK_STATUS(csk_gate_lock_async(&arrivals->gate, next, 7, CSK_NEVER, note_and_leave, arrivals), 0);
 }
 
 /* Each that leaves is followed by another of the high ones, so that one of them waits always. */
-static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_and_leave(csk_waiter_t *waiter, void *context, int status) {
     struct arrivals *arrivals = context;
     CHECK_STATUS(status, 0);
     order[order_count++] = waiter == &arrivals->low[0] ? -1 : waiter == &arrivals->low[1] ? -2 : 1;
@@ -205,17 +205,17 @@ static void low_waiters_are_passed_exactly_so_often(void) {
 
 static int chain_left, depth;
 
-static void queue_again(csk_gate_waiter_t *waiter, void *context, int status) {
+static void queue_again(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(++depth, 1);
-    csk_gate_waiter_t *other = context;
+    csk_waiter_t *other = context;
     if (--chain_left > 0) CHECK_STATUS(csk_gate_lock_async(waiter->gate, other, 0, CSK_NEVER, queue_again, waiter), 0);
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
     depth--;
 }
 
 static void *run_chain(void *context) {
-    csk_gate_waiter_t pair[2];
+    csk_waiter_t pair[2];
     memset(pair, 0, sizeof pair);
     chain_left = TEST_ROUNDS(1000000);
     CHECK_STATUS(csk_gate_lock_async(context, &pair[0], 0, CSK_NEVER, queue_again, &pair[1]), 0);

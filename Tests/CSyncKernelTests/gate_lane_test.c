@@ -9,7 +9,7 @@ static const int64_t ms = 1000000;
 struct called {
     int times, status;
 };
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     struct called *called = context;
     called->status = status;
@@ -24,7 +24,7 @@ enum { COUNT = 4 };
 struct fixture {
     csk_gate_t gate;
     csk_gate_lane_t lane;
-    csk_gate_waiter_t waiters[COUNT], other;
+    csk_waiter_t waiters[COUNT], other;
     struct called called[COUNT], other_called;
     int blocks;
 };
@@ -44,7 +44,7 @@ static int lock_waiter(struct fixture *f, int index, int32_t priority, int64_t d
                               note, &f->called[index]);
 }
 static void expect_begin(struct fixture *f, int index) {
-    csk_gate_waiter_t *begun = NULL;
+    csk_waiter_t *begun = NULL;
     CHECK_STATUS(csk_gate_begin(&f->gate, &f->lane, &begun), 0);
     CHECK_EQ(begun - f->waiters, index);
     CHECK(csk_gate_is_mine(&f->gate));
@@ -72,7 +72,7 @@ static void a_busy_queues_waiters_begin_in_order_though_others_pass(void) {
             CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
             CHECK_EQ(f.blocks, i + 2 < COUNT ? i + 2 : COUNT);
         }
-        csk_gate_waiter_t *none;
+        csk_waiter_t *none;
         CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EINVAL);
         CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
     }
@@ -123,7 +123,7 @@ static void a_higher_rank_that_comes_before_the_queue_begins_first(void) {
 static void waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         struct fixture f;
-        csk_gate_waiter_t closing = { .word = 0 };
+        csk_waiter_t closing = { .word = 0 };
         struct called closed = { 0 };
         set_up(&f, policy, 0, true);
         CHECK_STATUS(lock_waiter(&f, 0, 0, csk_deadline_after(5 * ms)), 0);
@@ -138,7 +138,7 @@ static void waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled(
         CHECK_STATUS(f.called[1].status, ECANCELED);
         /* The lane is empty: nobody waits for its queue any more. */
         CHECK_EQ(closed.times, 1);
-        csk_gate_waiter_t *none;
+        csk_waiter_t *none;
         CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EAGAIN);
         CHECK_STATUS(csk_gate_begin(&f.gate, &f.lane, &none), EINVAL);
         CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
@@ -230,11 +230,11 @@ static void who_forgets_a_grant_leaves_the_choice_to_the_gate(void) {
 /* ---- Later ------------------------------------------------------------------------------------------------------- */
 
 static csk_gate_t outer_gate;
-static csk_gate_waiter_t inner;
+static csk_waiter_t inner;
 static csk_gate_later_t later;
 static int later_calls, inner_calls;
 
-static void inner_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void inner_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context, (void)status;
     inner_calls++;
     CHECK_STATUS(csk_gate_unlock(&outer_gate), 0);
@@ -246,7 +246,7 @@ static void run_later(csk_gate_later_t *call) {
     CHECK_STATUS(csk_gate_lock_async(&outer_gate, &inner, 0, CSK_NEVER, inner_granted, NULL), 0);
     CHECK_EQ(inner_calls, 1);
 }
-static void leaves_for_later(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_for_later(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context, (void)status;
     later.function = run_later;
     CHECK(csk_gate_call_later(&later));
@@ -254,7 +254,7 @@ static void leaves_for_later(csk_gate_waiter_t *waiter, void *context, int statu
     CHECK_STATUS(csk_gate_unlock(&outer_gate), 0);
 }
 static void what_is_left_for_later_runs_outside_of_all_functions(void) {
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_gate_lock_async(&outer_gate, &waiter, 0, CSK_NEVER, leaves_for_later, NULL), 0);
     CHECK_EQ(later_calls, 1);
     CHECK_STATUS(csk_gate_destroy(&outer_gate), 0);

@@ -40,7 +40,7 @@ static void a_compact_gate_may_go_right_after_the_unlock(void) { unlock_and_lose
 static void a_strict_gate_may_go_right_after_the_unlock(void) { unlock_and_lose(CSK_GATE_STRICT); }
 
 /* The same with the closing function, which runs inside the unlock that granted it. */
-static void take_page_away(csk_gate_waiter_t *waiter, void *context, int status) {
+static void take_page_away(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_destroy(waiter->gate), 0);
     CHECK_EQ(munmap(context, 4096), 0);
@@ -49,7 +49,7 @@ static void take_page_away(csk_gate_waiter_t *waiter, void *context, int status)
 static void the_closing_function_may_free_a_one_word_gate(void) {
     for (uint32_t policy = CSK_GATE_COMPACT; policy <= CSK_GATE_STRICT; policy++) {
         struct page *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        csk_gate_waiter_t closing = { .word = 0 };
+        csk_waiter_t closing = { .word = 0 };
         CHECK(page != MAP_FAILED);
         make(&page->gate, policy, 0);
         CHECK_STATUS(csk_gate_lock(&page->gate, 0), 0);

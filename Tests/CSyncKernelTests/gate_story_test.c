@@ -7,14 +7,14 @@
 static int calls, last_status;
 static intptr_t last_context;
 
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     STORE(&last_status, status);
     STORE(&last_context, (intptr_t)context);
     ADD(&calls, 1);
 }
 
-static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
     if (context != NULL) ADD((int *)context, 1);
@@ -54,7 +54,7 @@ static void *wait_each_round(void *context) {
 
 static void a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callback(void) {
     static struct story story;
-    csk_gate_waiter_t between = { .word = 0 };
+    csk_waiter_t between = { .word = 0 };
     csk_gate_t *gate = &story.gate;
     story.rounds = 2000 / TEST_SLOWDOWN;
     make(gate, CSK_GATE_COMPACT, 0);
@@ -63,7 +63,7 @@ static void a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callb
         wait_until(LOAD(&story.held) == i);
         STORE(&story.begun, i);
         wait_until(csk_gate_waiting(gate) == 1);
-        wait_until(LOAD(&((csk_gate_waiter_t *)gate->waiters.root)->word) == WORD_PARKED);
+        wait_until(LOAD(&((csk_waiter_t *)gate->waiters.root)->word) == WORD_PARKED);
         csk_queue_lock(&gate->queue_lock);
         STORE(&story.leave, i);
         wait_until(LOAD(&gate->queue_lock) == 2);
@@ -80,7 +80,7 @@ static void a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callb
 /* The refused call had overwritten function and context of the accepted one already. */
 static void a_refused_call_leaves_a_waiting_waiter_as_it_was(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, note, (void *)1), 0);
@@ -95,7 +95,7 @@ static void a_refused_call_leaves_a_waiting_waiter_as_it_was(void) {
 
 static void a_waiter_that_was_granted_can_wait_again(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int left = 0;
     for (int i = 1; i <= 3; i++) {
         CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &left), 0);
@@ -109,9 +109,9 @@ static void a_waiter_that_was_granted_can_wait_again(void) {
 
 /* From inside a function a cancelled waiter's function runs later; queued again before that, it stood in the thread's
  * list twice. */
-static csk_gate_waiter_t cancelled;
+static csk_waiter_t cancelled;
 
-static void cancel_another(csk_gate_waiter_t *waiter, void *context, int status) {
+static void cancel_another(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_cancel(waiter->gate, &cancelled), 0);
     CHECK_EQ(calls, 0);
@@ -121,7 +121,7 @@ static void cancel_another(csk_gate_waiter_t *waiter, void *context, int status)
 
 static void a_waiter_is_in_use_until_its_function_is_called(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER, other = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t first = { .word = 0 };
+    csk_waiter_t first = { .word = 0 };
     calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_lock_async(&gate, &cancelled, 0, CSK_NEVER, note, NULL), 0);
@@ -137,7 +137,7 @@ static void a_waiter_is_in_use_until_its_function_is_called(void) {
  * counted as a pass, and at the limit the closing waiter got the gate for good before the second. */
 static int order[4], order_count;
 
-static void adopt_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void adopt_and_leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     if (ADD(&calls, 1) <= 4) return; /* the first time it lets the grant go by */
     order[order_count++] = (int)(intptr_t)context;
@@ -145,7 +145,7 @@ static void adopt_and_leave(csk_gate_waiter_t *waiter, void *context, int status
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
 }
 
-static void note_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_closed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     CHECK_STATUS(status, 0);
     order[order_count++] = (int)(intptr_t)context;
@@ -154,7 +154,7 @@ static void note_closed(csk_gate_waiter_t *waiter, void *context, int status) {
 static void the_closing_waiter_does_not_use_the_bypass_limit(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t lost[2], between[2], closing;
+        csk_waiter_t lost[2], between[2], closing;
         memset(lost, 0, sizeof lost);
         memset(between, 0, sizeof between);
         memset(&closing, 0, sizeof closing);
@@ -188,7 +188,7 @@ static void *lock_once(void *gate) {
 static void a_hand_over_that_was_asked_for_survives_the_cancellation_of_others(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t other = { .word = 0 };
+        csk_waiter_t other = { .word = 0 };
         make(&gate, policy, 0);
         calls = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -241,7 +241,7 @@ static uint32_t *tell_the_next(csk_gate_t *gate) {
 static void a_callback_is_granted_though_a_thread_is_on_its_way(void) {
     for (uint32_t policy = CSK_GATE_FAST; policy <= CSK_GATE_COMPACT; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t urgent = { .word = 0 };
+        csk_waiter_t urgent = { .word = 0 };
         make(&gate, policy, 0);
         calls = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -261,7 +261,7 @@ static void a_callback_is_granted_though_a_thread_is_on_its_way(void) {
 /* The hand-over that gate.h promises after 0.25 to 0.78 ms: whichever waiter it is, it does not ask before, and after
  * that it asks. */
 static void every_waiter_loses_patience_in_the_time_that_is_promised(void) {
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     for (int64_t ticket = -1000; ticket <= 1000; ticket++) {
         waiter.node.ticket = ticket;
         waiter.since_ns = csk_now();
@@ -277,7 +277,7 @@ static void every_waiter_loses_patience_in_the_time_that_is_promised(void) {
 static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t waiter = { .word = 0 };
+        csk_waiter_t waiter = { .word = 0 };
         make(&gate, policy, 0);
         CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, 1, CSK_NEVER, true, note, NULL), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), EPERM);
@@ -292,7 +292,7 @@ static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
 static void a_grant_that_is_over_cannot_adopt_that_of_another(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_waiter_t earlier = { .word = 0 }, later = { .word = 0 };
+        csk_waiter_t earlier = { .word = 0 }, later = { .word = 0 };
         int left = 0;
         make(&gate, policy, 0);
         CHECK_STATUS(csk_gate_lock_async(&gate, &earlier, 0, CSK_NEVER, leave, &left), 0);

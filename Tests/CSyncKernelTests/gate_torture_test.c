@@ -19,7 +19,7 @@ static void work_inside(void) {
     shared.inside--;
 }
 
-static void async_turn(csk_gate_waiter_t *waiter, void *context, int status) {
+static void async_turn(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     if (status == 0) {
         work_inside();
@@ -47,7 +47,7 @@ static void take_turn(uint64_t *random, long *entered) {
             return;
         break;
     case 3: {
-        csk_gate_waiter_t *waiter = calloc(1, sizeof *waiter);
+        csk_waiter_t *waiter = calloc(1, sizeof *waiter);
         int64_t deadline = test_random_below(random, 2) ? CSK_NEVER
                                                         : csk_deadline_after((int64_t)test_random_below(random, 30000));
         ADD(&shared.outstanding, 1);

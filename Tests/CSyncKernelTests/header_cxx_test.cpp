@@ -66,8 +66,8 @@ static void read_write_lock() {
     EXPECT(csk_rwlock_tryupgrade(&rwlock) == 0 && csk_rwlock_is_writing(&rwlock));
     EXPECT(csk_rwlock_downgrade(&rwlock) == 0);
     EXPECT(csk_rwlock_unlock(&rwlock) == 0);
-    csk_gate_waiter_t waiter{};
-    auto granted = [](csk_gate_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
+    csk_waiter_t waiter{};
+    auto granted = [](csk_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
     EXPECT(csk_rwlock_lock_async(&rwlock, &waiter, CSK_RWLOCK_WRITE, CSK_NEVER, granted, &status) == 0 && status == 0);
     EXPECT(csk_rwlock_adopt(&rwlock, CSK_RWLOCK_WRITE) == 0);
     EXPECT(csk_rwlock_unlock(&rwlock) == 0);
@@ -78,8 +78,8 @@ static void semaphores() {
     int status = EBUSY;
     EXPECT(csk_sem_trywait(&semaphore, 0, 1) == EBUSY);
     EXPECT(csk_sem_timedwait(&semaphore, 0, 1, csk_deadline_after(1000)) == ETIMEDOUT);
-    csk_gate_waiter_t waiter{};
-    auto served = [](csk_gate_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
+    csk_waiter_t waiter{};
+    auto served = [](csk_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
     EXPECT(csk_sem_wait_async(&semaphore, &waiter, csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, served, &status) == 0);
     EXPECT(csk_sem_waiting(&semaphore) == 1 && csk_sem_destroy(&semaphore) == EBUSY && status == EBUSY);
     EXPECT(csk_sem_signal(&semaphore, 3) == 0 && status == 0);

@@ -68,7 +68,7 @@ static void *free_after_the_signal(void *unused) {
     }
     return NULL;
 }
-static void count_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context, (void)status;
     ADD(&called, 1);
 }
@@ -76,7 +76,7 @@ static void *free_in_the_callback(void *unused) {
     (void)unused;
     while (!LOAD(&over)) {
         csk_sem_t *sem = calloc(1, sizeof *sem);
-        csk_gate_waiter_t *waiter = calloc(1, sizeof *waiter);
+        csk_waiter_t *waiter = calloc(1, sizeof *waiter);
         uint32_t before = LOAD(&called);
         CHECK_STATUS(csk_sem_wait_async(sem, waiter, csk_rank(0, 1), 1, CSK_NEVER, count_call, NULL), 0);
         sched_yield();

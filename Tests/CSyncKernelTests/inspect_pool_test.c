@@ -2,7 +2,7 @@
  * part for the pool is a part of this program, so that it can see that. */
 #include "inspect_fixture.h"
 
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 #include "pool/pool_state.h"
 
 static bool has_pool;
@@ -24,7 +24,7 @@ static void look_at_queue(csk_look_t *look, csk_inspected_object_t *object, int6
 #define csk_waits_try_or_take_over try_pool
 #define csk_queue_unlock leave_pool
 #define csk_look_at_workqueue look_at_queue
-#include "inspect/inspect_pool.c"
+#include "observe/inspect_pool.c"
 #undef csk_look_at_workqueue
 
 static uint32_t holds = 1, ended;

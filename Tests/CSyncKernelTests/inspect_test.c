@@ -225,7 +225,7 @@ static void a_priority_queue_shows_both_lines(void) {
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
 
 static uint32_t called;
-static void count_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context, (void)status;
     ADD(&called, 1);
 }
@@ -234,7 +234,7 @@ static void callbacks_are_listed_while_somebody_wants_that(void) {
     csk_sem_t sem = CSK_SEM_INITIALIZER;
     csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
     csk_pqueue_t queue;
-    csk_gate_waiter_t waiting[5];
+    csk_waiter_t waiting[5];
     memset(waiting, 0, sizeof waiting);
     CHECK_STATUS(csk_pqueue_init(&queue, 0), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -287,7 +287,7 @@ static void callbacks_are_listed_while_somebody_wants_that(void) {
 static void a_list_that_is_full_says_so(void) {
     enum { MANY = CSK_INSPECT_LISTED + 100 };
     csk_gate_t *gates = calloc(MANY, sizeof *gates);
-    csk_gate_waiter_t *waiting = calloc(MANY, sizeof *waiting);
+    csk_waiter_t *waiting = calloc(MANY, sizeof *waiting);
     csk_inspect_callbacks(true);
     for (int i = 0; i < MANY; i++) {
         CHECK_STATUS(csk_gate_lock(&gates[i], 0), 0);
@@ -312,7 +312,7 @@ static void a_list_that_is_full_says_so(void) {
 static void permits_are_printed_as_they_are(void) {
     static text_t printed;
     csk_sem_t sem;
-    csk_gate_waiter_t waiting = { 0 };
+    csk_waiter_t waiting = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 2, 0), 0);
     csk_inspect_callbacks(true);
     CHECK_STATUS(csk_sem_wait_async(&sem, &waiting, 0, 4, CSK_NEVER, count_call, NULL), 0);

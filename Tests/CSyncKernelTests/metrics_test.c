@@ -439,7 +439,7 @@ static void a_condition_may_be_destroyed_after_its_broadcast(void) {
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
 
 static int called, last_status;
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     STORE(&last_status, status);
     ADD(&called, 1);
@@ -447,7 +447,7 @@ static void note(csk_gate_waiter_t *waiter, void *context, int status) {
 
 static void callbacks_are_counted(void) {
     csk_sem_t permits = CSK_SEM_INITIALIZER;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_name(&permits, "callbacks"), 0);
     STORE(&called, 0);
     CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, CSK_NEVER, note, NULL), 0);
@@ -497,7 +497,7 @@ static void waits_under_way_are_counted_at_a_stop_and_not_at_a_start(void) {
     static const csk_observer_t observer = { .event = note_begin };
     csk_observe(&observer);
     csk_sem_t permits = CSK_SEM_INITIALIZER;
-    csk_gate_waiter_t waiters[2] = { { .word = 0 }, { .word = 0 } };
+    csk_waiter_t waiters[2] = { { .word = 0 }, { .word = 0 } };
     CHECK_STATUS(csk_name(&permits, "late"), 0);
     csk_metrics_entry_t before = counted(CSK_OBJECT_GATE, "the gate");
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);

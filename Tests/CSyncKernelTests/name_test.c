@@ -157,7 +157,7 @@ static void a_place_is_cut_to_the_buffer(void) {
     }
 }
 
-static void closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void closed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     *(int *)context = status;
 }
@@ -165,7 +165,7 @@ static void closed(csk_gate_waiter_t *waiter, void *context, int status) {
 static void a_closed_gate_keeps_its_place(void) {
     csk_placed_gate_t gate = { .gate = CSK_GATE_INITIALIZER };
     csk_gate_set_place(&gate, (csk_place_t){ "file.c", 7 });
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = -1;
     CHECK_STATUS(csk_gate_close(&gate.gate, &waiter, closed, &status), 0);
     CHECK_EQ(status, 0);
@@ -330,7 +330,7 @@ static void events_of_waits_show_the_name(void) {
     check_events();
 }
 
-static void note_end(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_end(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     STORE((int *)context, status);
 }
@@ -339,7 +339,7 @@ static void note_end(csk_gate_waiter_t *waiter, void *context, int status) {
 static void events_of_asynchronous_waits_show_the_place_at_the_end(void) {
     csk_placed_sem_t sem = { .sem = CSK_SEM_INITIALIZER };
     csk_sem_set_place(&sem, (csk_place_t){ "file.c", 6 });
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = -1;
     expect(&sem, CSK_OBJECT_SEM, "file.c:6");
     CHECK_STATUS(csk_sem_wait_async(&sem.sem, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, note_end, &status),
@@ -352,7 +352,7 @@ static void events_of_asynchronous_waits_show_the_place_at_the_end(void) {
 
     csk_placed_gate_t gate = { .gate = CSK_GATE_INITIALIZER };
     csk_gate_set_place(&gate, (csk_place_t){ "file.c", 8 });
-    csk_gate_waiter_t at_gate = { .word = 0 };
+    csk_waiter_t at_gate = { .word = 0 };
     CHECK_STATUS(csk_gate_lock(&gate.gate, 0), 0);
     expect(&gate, CSK_OBJECT_GATE, "file.c:8");
     CHECK_STATUS(csk_gate_lock_async(&gate.gate, &at_gate, 0, CSK_NEVER, note_end, &status), 0);

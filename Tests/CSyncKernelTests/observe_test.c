@@ -53,7 +53,7 @@ static void *time_out(void *gate) {
     return NULL;
 }
 
-static void ignore(csk_gate_waiter_t *waiter, void *context, int status) {
+static void ignore(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)status;
     if (context != NULL) ADD((int *)context, 1);
@@ -80,7 +80,7 @@ static void threads_that_wait_are_reported(void) {
  * wait. */
 static void asynchronous_waits_begin_and_end_once(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t at_once = { .word = 0 }, queued = { .word = 0 }, cancelled = { .word = 0 };
+    csk_waiter_t at_once = { .word = 0 }, queued = { .word = 0 }, cancelled = { .word = 0 };
     begin(&gate);
     CHECK_STATUS(csk_gate_lock_async(&gate, &at_once, 0, CSK_NEVER, ignore, NULL), 0);
     CHECK_EQ(seen.begun + seen.granted, 0);
@@ -99,7 +99,7 @@ static void asynchronous_waits_begin_and_end_once(void) {
 /* At a read-write lock they once ended without having begun. */
 static void those_of_a_read_write_lock_too(void) {
     csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
-    static csk_gate_waiter_t write, late;
+    static csk_waiter_t write, late;
     int called = 0;
     begin(&lock);
     CHECK_STATUS(csk_rwlock_lock_async(&lock, &write, CSK_RWLOCK_WRITE, CSK_NEVER, ignore, NULL), 0);
@@ -116,7 +116,7 @@ static void those_of_a_read_write_lock_too(void) {
 
 static void a_lost_grant_is_reported(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
-    csk_gate_waiter_t slow = { .word = 0 }, other = { .word = 0 };
+    csk_waiter_t slow = { .word = 0 }, other = { .word = 0 };
     int others = 0;
     begin(&gate);
     CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &slow, 1, CSK_NEVER, true, ignore, NULL), 0);
@@ -153,7 +153,7 @@ static void *wait_for_held(void *unused) {
 /* The profile, the metrics and observers once read the name of a gate that was gone. */
 static void a_gate_may_be_gone_before_a_wait_that_timed_out_is_over(void) {
     const csk_observer_t outlasts = { outlast, NULL };
-    csk_gate_waiter_t last = { .word = 0 };
+    csk_waiter_t last = { .word = 0 };
     int closed = 0;
     memset(&outlasted, 0, sizeof outlasted);
     outlasted.gate = mmap(NULL, sizeof *outlasted.gate, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

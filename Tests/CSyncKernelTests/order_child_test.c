@@ -3,7 +3,7 @@
 #include "order_fixture.h"
 
 #include "child.h"
-#include "order/order.h"
+#include "observe/order.h"
 
 static csk_gate_t parents, childs;
 static void turn_around(void *unused) {

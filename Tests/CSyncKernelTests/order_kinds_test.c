@@ -1,7 +1,7 @@
 /* order_kinds_test.c: the checker of lock order finds a circle of two locks, whatever kinds they are of. */
 #include "order_fixture.h"
 
-#include "order/order.h"
+#include "observe/order.h"
 
 typedef union any_lock {
     csk_gate_t gate;

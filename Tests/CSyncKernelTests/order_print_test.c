@@ -1,7 +1,7 @@
 /* order_print_test.c: what is told of a circle, and printed: names, both stacks, and what is not covered. */
 #include "order_fixture.h"
 
-#include "order/order.h"
+#include "observe/order.h"
 
 static char printed[1 << 20];
 

@@ -2,7 +2,7 @@
  * where there is none. */
 #include "order_fixture.h"
 
-#include "order/order.h"
+#include "observe/order.h"
 
 /* ---- Circles ----------------------------------------------------------------------------------------------------- */
 

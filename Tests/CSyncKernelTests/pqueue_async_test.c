@@ -12,7 +12,7 @@ static const int64_t hour_ns = INT64_C(3600000000000);
 
 /* A call without a thread; `item` is what it pushes, or has popped. */
 typedef struct {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_pqueue_t *queue;
     csk_pqueue_item_t own, *item;
     int status;
@@ -21,7 +21,7 @@ typedef struct {
 
 static uint32_t places;
 
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     call_t *call = context;
     CHECK(waiter == &call->waiter);
     call->status = status;
@@ -257,13 +257,13 @@ static void what_is_refused_changes_nothing(void) {
 
 enum { ROUNDS = 100000 };
 typedef struct {
-    csk_gate_waiter_t pop;
+    csk_waiter_t pop;
     csk_pqueue_t *queue;
     uint32_t rounds, depth;
 } relay_t;
 
 /* It queues itself again, and pushes again what it was given, which calls it again. */
-static void relays(csk_gate_waiter_t *waiter, void *context, int status) {
+static void relays(csk_waiter_t *waiter, void *context, int status) {
     relay_t *relay = context;
     CHECK_STATUS(status, 0);
     CHECK_EQ(relay->depth++, 0);

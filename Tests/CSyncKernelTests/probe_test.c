@@ -332,7 +332,7 @@ static void *take_permit(void *sem) {
     return NULL;
 }
 
-static void on_permit(csk_gate_waiter_t *waiter, void *context, int status) {
+static void on_permit(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     CHECK_STATUS(status, 0);
     STORE((int *)context, 1);
@@ -341,7 +341,7 @@ static void on_permit(csk_gate_waiter_t *waiter, void *context, int status) {
 static void a_tracer_sees_whom_a_signal_lets_in(void) {
     if (!begin_tracing()) return;
     static csk_sem_t sem = CSK_SEM_INITIALIZER;
-    static csk_gate_waiter_t waiter;
+    static csk_waiter_t waiter;
     int called = 0;
     enable("grant"), enable("wait_end");
     pthread_t thread = start_thread(take_permit, &sem);

@@ -12,7 +12,7 @@ static void hold(void) {
     while (csk_platform_now() < until_ns) csk_platform_park(&(uint32_t){ 0 }, 0, until_ns);
 }
 
-static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leave(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     CHECK_EQ(status, 0);
     ADD((int *)context, 1);
@@ -25,7 +25,7 @@ static void find_callback(const csk_profile_entry_t *entry, void *context) {
 }
 
 static void callbacks_are_counted_by_who_queued_them(void) {
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     CHECK_STATUS(csk_name(&gate, "of callbacks"), 0);
     csk_profile_entry_t found = { 0 };
     int calls = 0;
@@ -52,7 +52,7 @@ static double waits_of_priority_41(void) {
     return sum;
 }
 static void wait_at_priority_41(void) {
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     int calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 41, CSK_NEVER, leave, &calls), 0);
@@ -83,7 +83,7 @@ static void suspended_tasks_have_the_stack_of_their_contexts(void) {
         uintptr_t code;
     } link_t;
     link_t outer = { NULL, 3000 }, middle = { &outer, 2000 }, inner = { &middle, 1000 };
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     csk_profile_entry_t found = { 0 };
     int calls = 0;
     CHECK_STATUS(csk_profile_start(1), 0);

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "csynckernel/profile.h"
-#include "profile/symbols.h"
+#include "observe/symbols.h"
 
 /* The innermost function of the stack whose name begins so; NULL: none. */
 static inline const char *function_in_stack(const csk_symbols_t *symbols, const csk_profile_entry_t *entry,

@@ -7,7 +7,7 @@
 static int order[32], order_count;
 static int calls, last_status;
 
-static void note_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     (void)context;
     STORE(&last_status, status);
@@ -29,7 +29,7 @@ static void *adopt_and_leave(void *context) {
 static void a_free_lock_is_granted_at_once(void) {
     FOR_EACH_UNBIASED_FORM(form) {
         csk_rwlock_t lock;
-        csk_gate_waiter_t waiter = { .word = 0 };
+        csk_waiter_t waiter = { .word = 0 };
         make(&lock, form);
         for (int mode = CSK_RWLOCK_READ; mode <= CSK_RWLOCK_WRITE; mode++) {
             calls = 0;
@@ -50,7 +50,7 @@ static void a_free_lock_is_granted_at_once(void) {
 
 static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
     csk_rwlock_t lock, biased;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     make(&lock, &forms[0]);
     make(&biased, &forms[2]);
     calls = 0;
@@ -92,7 +92,7 @@ static void only_what_was_granted_to_a_waiter_can_be_adopted(void) {
         CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
         in_another_thread(adopts_no_read, &lock);
         if (!form->reader_bias) {
-            csk_gate_waiter_t waiter = { .word = 0 };
+            csk_waiter_t waiter = { .word = 0 };
             CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, CSK_RWLOCK_READ, CSK_NEVER, note_call, NULL), 0);
             in_another_thread(adopt_and_leave, &lock);
             in_another_thread(adopts_no_read, &lock);
@@ -107,7 +107,7 @@ static void only_what_was_granted_to_a_waiter_can_be_adopted(void) {
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
-static void note_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_and_leave(csk_waiter_t *waiter, void *context, int status) {
     csk_rwlock_t *lock = waiter->rwlock;
     int number = (int)(intptr_t)context;
     CHECK_STATUS(status, 0);
@@ -128,7 +128,7 @@ static void threads_and_functions_wait_in_one_order(void) {
     enum { COUNT = sizeof numbers / sizeof numbers[0] };
     FOR_EACH_UNBIASED_FORM(form) {
         csk_rwlock_t lock;
-        csk_gate_waiter_t waiters[COUNT];
+        csk_waiter_t waiters[COUNT];
         pthread_t thread = pthread_self();
         make(&lock, form);
         memset(waiters, 0, sizeof waiters);
@@ -158,7 +158,7 @@ static void readers_in_a_row_are_granted_together_and_count(void) {
     enum { RUN = 20 };
     FOR_EACH_UNBIASED_FORM(form) {
         csk_rwlock_t lock;
-        csk_gate_waiter_t waiters[RUN], writer = { .word = 0 };
+        csk_waiter_t waiters[RUN], writer = { .word = 0 };
         make(&lock, form);
         memset(waiters, 0, sizeof waiters);
         CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
@@ -183,7 +183,7 @@ static void readers_in_a_row_are_granted_together_and_count(void) {
 enum { CHAIN = 100000 };
 static int chained, running;
 
-static void count_and_leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_and_leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(++running, 1);
     CHECK_EQ((intptr_t)context, chained++);
@@ -194,7 +194,7 @@ static void count_and_leave(csk_gate_waiter_t *waiter, void *context, int status
 
 static void *leave_a_long_chain(void *context) {
     csk_rwlock_t *lock = context;
-    csk_gate_waiter_t *waiters = calloc(CHAIN, sizeof *waiters);
+    csk_waiter_t *waiters = calloc(CHAIN, sizeof *waiters);
     CHECK(waiters != NULL);
     chained = 0;
     CHECK_STATUS(csk_rwlock_wrlock(lock), 0);
@@ -223,7 +223,7 @@ static void a_hundred_thousand_functions_in_a_chain_need_no_stack(void) {
 static void deadlines_and_cancellation_end_a_wait(void) {
     FOR_EACH_UNBIASED_FORM(form) {
         csk_rwlock_t lock;
-        csk_gate_waiter_t waiter = { .word = 0 };
+        csk_waiter_t waiter = { .word = 0 };
         make(&lock, form);
         CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
         for (int mode = CSK_RWLOCK_READ; mode <= CSK_RWLOCK_WRITE; mode++) {
@@ -252,7 +252,7 @@ static void deadlines_and_cancellation_end_a_wait(void) {
 
 static void a_free_lock_is_granted_though_the_deadline_has_passed(void) {
     csk_rwlock_t lock;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     make(&lock, &forms[0]);
     calls = 0;
     CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, CSK_RWLOCK_WRITE, INT64_MIN, note_call, NULL), 0);
@@ -265,7 +265,7 @@ static void a_free_lock_is_granted_though_the_deadline_has_passed(void) {
 static void a_writer_that_is_cancelled_lets_in_the_readers_behind_it(void) {
     FOR_EACH_UNBIASED_FORM(form) {
         csk_rwlock_t lock;
-        csk_gate_waiter_t writer = { .word = 0 }, reader = { .word = 0 };
+        csk_waiter_t writer = { .word = 0 }, reader = { .word = 0 };
         visitor_t thread;
         make(&lock, form);
         CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
@@ -288,11 +288,11 @@ static void a_writer_that_is_cancelled_lets_in_the_readers_behind_it(void) {
 
 struct race {
     csk_rwlock_t lock;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     int mode, round, rounds, granted, cancelled, ended, said_cancelled;
 };
 
-static void end_race(csk_gate_waiter_t *waiter, void *context, int status) {
+static void end_race(csk_waiter_t *waiter, void *context, int status) {
     struct race *race = context;
     if (status == 0) {
         race->granted++;

@@ -118,7 +118,7 @@ static void read_on_a_worker_without_memory(csk_rwlock_t *lock) {
     STORE(&no_memory, 0);
 }
 
-static void note_grant(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_grant(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     STORE((int *)context, status);
 }
@@ -169,7 +169,7 @@ static void on_a_worker(void *form) {
     check_free(&the_lock);
 }
 static void adopting(void *form) {
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     int status = -1;
     CHECK_STATUS(csk_rwlock_init(&the_lock, form), 0);
     CHECK_STATUS(csk_rwlock_lock_async(&the_lock, &waiter, CSK_RWLOCK_READ, CSK_NEVER, note_grant, &status), 0);

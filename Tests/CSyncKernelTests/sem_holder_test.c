@@ -91,17 +91,17 @@ static void whoever_takes_the_permit_is_its_holder(void) {
 static uint64_t task;
 static uint64_t current_task(void) { return task; }
 
-static void note_status(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_status(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     *(int *)context = 1000 + status;
 }
-static void wait_as(uint64_t number, csk_gate_waiter_t *waiter, int *ended) {
+static void wait_as(uint64_t number, csk_waiter_t *waiter, int *ended) {
     csk_deadlock_suspend(number);
     CHECK_STATUS(csk_sem_wait_async(sem, waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, note_status, ended), 0);
     csk_deadlock_suspend(0);
 }
 static void a_task_is_the_holder_whatever_thread_it_is_on(void) {
-    csk_gate_waiter_t waiters[2] = { 0 };
+    csk_waiter_t waiters[2] = { 0 };
     int ended[2] = { 0 };
     csk_deadlock_know_tasks(current_task, NULL);
     make_noting();

@@ -13,11 +13,11 @@ static int calls;
 
 struct race {
     csk_sem_t sem;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     int round, rounds, granted, cancelled, ended, said_cancelled;
 };
 
-static void end_race(csk_gate_waiter_t *waiter, void *context, int status) {
+static void end_race(csk_waiter_t *waiter, void *context, int status) {
     struct race *race = context;
     (void)waiter;
     if (status == 0) race->granted++;
@@ -62,7 +62,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
 enum { CHAIN = 100000 };
 static int chained, running;
 
-static void count_and_signal(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_and_signal(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(++running, 1);
     CHECK_EQ((intptr_t)context, chained++);
@@ -72,7 +72,7 @@ static void count_and_signal(csk_gate_waiter_t *waiter, void *context, int statu
 
 static void *signal_a_long_chain(void *context) {
     csk_sem_t *sem = context;
-    csk_gate_waiter_t *waiters = calloc(CHAIN, sizeof *waiters);
+    csk_waiter_t *waiters = calloc(CHAIN, sizeof *waiters);
     CHECK(waiters != NULL);
     chained = 0;
     for (intptr_t i = 0; i < CHAIN; i++)
@@ -129,7 +129,7 @@ static void a_semaphore_is_freed_while_the_signal_that_ended_its_last_wait_still
     join_thread(thread);
 }
 
-static void free_waiter_and_semaphore(csk_gate_waiter_t *waiter, void *context, int status) {
+static void free_waiter_and_semaphore(csk_waiter_t *waiter, void *context, int status) {
     csk_sem_t *sem = context;
     CHECK_STATUS(status, 0);
     memset(waiter, 0xDD, sizeof *waiter);
@@ -146,7 +146,7 @@ static void a_function_frees_its_waiter_and_the_semaphore(void) {
     pthread_t thread = start_thread(signal_what_is_handed, NULL);
     for (int i = 0; i < FREED_ROUNDS / TEST_SLOWDOWN; i++) {
         csk_sem_t *sem = calloc(1, sizeof *sem);
-        csk_gate_waiter_t *waiter = calloc(1, sizeof *waiter);
+        csk_waiter_t *waiter = calloc(1, sizeof *waiter);
         STORE(&handed, sem);
         if (i % 4 == 0) sched_yield();
         CHECK_STATUS(csk_sem_wait_async(sem, waiter, back(0), 2, i % 2 ? CSK_NEVER : csk_deadline_after(hour_ns),
@@ -162,7 +162,7 @@ static void a_function_frees_its_waiter_and_the_semaphore(void) {
 enum { CROWD = 8, PERMITS = 4, TURNS = 20000 };
 
 typedef struct {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     uint32_t busy, permits;
 } request_t;
 
@@ -180,7 +180,7 @@ static void enter_and_leave(uint32_t permits) {
     CHECK_LE(__atomic_add_fetch(&crowd.inside, permits, __ATOMIC_RELAXED), PERMITS);
     leave(permits);
 }
-static void end_request(csk_gate_waiter_t *waiter, void *context, int status) {
+static void end_request(csk_waiter_t *waiter, void *context, int status) {
     request_t *request = context;
     (void)waiter;
     if (status == 0) enter_and_leave(request->permits);
@@ -228,13 +228,13 @@ static void no_permit_is_lost_or_doubled(void) {
 
 /* ---- A child of fork --------------------------------------------------------------------------------------------- */
 
-static void fail_if_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void fail_if_called(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, ECANCELED);
     ADD(&calls, 1);
 }
 
-static void count_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void count_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     CHECK_STATUS(status, 0);
     ADD(&calls, 1);
@@ -249,7 +249,7 @@ static void *wait_low(void *sem) {
 static void fork_with_waiters(void *unused) {
     (void)unused;
     static csk_sem_t sem;
-    static csk_gate_waiter_t waiter;
+    static csk_waiter_t waiter;
     CHECK_STATUS(csk_sem_init(&sem, 3, 0), 0);
     CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 4, csk_deadline_after(hour_ns), fail_if_called, NULL), 0);
     pthread_t thread = start_thread(wait_low, &sem);

@@ -42,7 +42,7 @@ static void check_visited(visitor_t *visitor, int status) {
 }
 
 static int calls, last_status;
-static void note_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     if (context != NULL) order[ADD(&order_count, 1) - 1] = *(int *)context;
     last_status = status;
@@ -77,7 +77,7 @@ static void zero_filled_memory_is_a_semaphore_without_permits(void) {
 
 static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
     csk_sem_t sem;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_sem_init(&sem, 3, 2), EINVAL);
     CHECK_STATUS(csk_sem_init(&sem, (uint32_t)CSK_SEM_MAX + 1, 0), EINVAL);
     CHECK_STATUS(csk_sem_init(&sem, 0, (uint32_t)CSK_SEM_MAX + 1), EINVAL);
@@ -85,7 +85,7 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
     for (int waits = 0; waits < 2; waits++) {
         calls = 0;
         if (waits) CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 2, CSK_NEVER, note_call, NULL), 0);
-        csk_gate_waiter_t other = { .word = 0 };
+        csk_waiter_t other = { .word = 0 };
         CHECK_STATUS(csk_sem_wait(&sem, 0, 0), EINVAL);
         CHECK_STATUS(csk_sem_wait(&sem, 0, 3), EINVAL);
         CHECK_STATUS(csk_sem_wait(&sem, 0, UINT32_MAX), EINVAL);
@@ -134,7 +134,7 @@ static void threads_and_functions_wait_by_priority_and_then_arrival(void) {
     static int numbers[] = { 0, 1, 2, 3, 4, 5, 6 };
     csk_sem_t sem = CSK_SEM_INITIALIZER;
     visitor_t visitors[4];
-    csk_gate_waiter_t waiters[3] = { { .word = 0 } };
+    csk_waiter_t waiters[3] = { { .word = 0 } };
     order_count = 0;
     queue_visitor(&visitors[0], &sem, back(0), 1, 0);
     CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[0], back(HIGH), 1, CSK_NEVER, note_call, &numbers[1]), 0);
@@ -184,7 +184,7 @@ static void a_large_request_bars_its_own_priority_and_lower_ones(void) {
 /* Among those of its new rank it stands where it arrived. */
 static void a_waiter_that_is_raised_goes_first(void) {
     csk_sem_t sem;
-    static csk_gate_waiter_t waiters[3];
+    static csk_waiter_t waiters[3];
     static const int32_t priorities[] = { LOW, 0, HIGH };
     static int numbers[] = { 0, 1, 2 };
     CHECK_STATUS(csk_sem_init(&sem, 0, 0), 0);
@@ -207,7 +207,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
 static void one_signal_serves_as_many_as_it_can(void) {
     csk_sem_t sem = CSK_SEM_INITIALIZER;
     visitor_t threads[3];
-    csk_gate_waiter_t waiters[3] = { { .word = 0 } };
+    csk_waiter_t waiters[3] = { { .word = 0 } };
     calls = 0;
     order_count = 0;
     for (int i = 0; i < 3; i++) {
@@ -240,7 +240,7 @@ static void no_wait_ends_early(void) {
 
 static void deadlines_and_cancellation_end_a_wait(void) {
     csk_sem_t sem;
-    csk_gate_waiter_t waiter = { .word = 0 };
+    csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_sem_init(&sem, 1, 0), 0);
     calls = 0;
     int64_t deadline_ns = csk_deadline_after(2000000);
@@ -270,7 +270,7 @@ static void *wait_for_many(void *sem) {
 static void whoever_leaves_the_head_lets_in_those_behind(void) {
     csk_sem_t sem;
     visitor_t thread;
-    csk_gate_waiter_t large = { .word = 0 }, small = { .word = 0 };
+    csk_waiter_t large = { .word = 0 }, small = { .word = 0 };
     CHECK_STATUS(csk_sem_init(&sem, 2, 0), 0);
     calls = 0;
     order_count = 0;

@@ -118,13 +118,13 @@ static void the_beginning_of_a_long_list_says_most(void) {
     free(waits);
 }
 
-static void nothing(csk_gate_waiter_t *waiter, void *context, int status) { (void)waiter, (void)context, (void)status; }
+static void nothing(csk_waiter_t *waiter, void *context, int status) { (void)waiter, (void)context, (void)status; }
 /* A task that has the permit of a semaphore, and waits elsewhere: its name is told there. */
 static void who_has_a_semaphore_and_waits_elsewhere_is_named(void) {
     csk_inspect_callbacks(true);
     static csk_held_sem_t held;
     csk_sem_t *sem = &held.placed.sem;
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     CHECK_STATUS(csk_sem_init(sem, 0, 1), 0);
     csk_held_sem_begin(&held);
     csk_sem_set_holder(sem, 0x7000);

@@ -120,12 +120,12 @@ static void a_view_of_a_long_list_of_tasks_ends_and_says_so(void) {
     free(waits);
 }
 
-static void nothing(csk_gate_waiter_t *waiter, void *context, int status) { (void)waiter, (void)context, (void)status; }
+static void nothing(csk_waiter_t *waiter, void *context, int status) { (void)waiter, (void)context, (void)status; }
 
 static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
     csk_inspect_callbacks(true);
     csk_sem_t sem;
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
     csk_task_wait_t name = { .task = 0x7000, .task_name = "writer" };
     csk_task_wait_begin(&name);
@@ -151,7 +151,7 @@ static bool takes_all_time(const void *waiter) {
 static void a_view_that_had_no_time_for_the_name_of_a_task_says_so(void) {
     csk_inspect_callbacks(true);
     csk_sem_t sem;
-    csk_gate_waiter_t waiter = { 0 };
+    csk_waiter_t waiter = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
     csk_task_wait_t name = { .task = 0x7000, .task_name = "writer" }, slow = wait_at_queue(0x1000, NULL);
     slow.waiter = &slow;

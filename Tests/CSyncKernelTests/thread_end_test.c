@@ -49,7 +49,7 @@ static void a_thread_that_lasts_is_replaced_each_time(void) {
 
 static uint32_t fired, granted;
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
-static csk_gate_waiter_t waiter;
+static csk_waiter_t waiter;
 
 static void ends_its_thread(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
@@ -66,7 +66,7 @@ static void unlocks_and_ends(csk_timer_t *timer, void *context) {
     CHECK_EQ(LOAD(&granted), 0);
     ends_its_thread(timer, context);
 }
-static void is_granted(csk_gate_waiter_t *ended, void *context, int status) {
+static void is_granted(csk_waiter_t *ended, void *context, int status) {
     (void)ended, (void)context;
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -102,13 +102,13 @@ static void what_a_timer_has_granted_is_called(void) {
 
 /* A function of a waiter that runs on the timers' thread ends it, behind which another one is to be called. */
 static uint32_t timed_out;
-static void times_out(csk_gate_waiter_t *ended, void *context, int status) {
+static void times_out(csk_waiter_t *ended, void *context, int status) {
     (void)ended, (void)context;
     CHECK_STATUS(status, ETIMEDOUT);
     if (ADD(&timed_out, 1) == 1) pthread_exit(NULL);
 }
 static void deadlines_of_others_pass(void) {
-    static csk_gate_waiter_t waiters[2];
+    static csk_waiter_t waiters[2];
     begin("csk-timer");
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (int i = 0; i < 2; i++)
@@ -121,7 +121,7 @@ static void deadlines_of_others_pass(void) {
 
 /* Functions that end the thread one after the other: each is called, and one other thread takes the place. */
 static csk_gate_t gates[3];
-static void is_granted_and_ends(csk_gate_waiter_t *ended, void *context, int status) {
+static void is_granted_and_ends(csk_waiter_t *ended, void *context, int status) {
     (void)ended;
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_unlock(context), 0);
@@ -134,7 +134,7 @@ static void unlocks_all(csk_timer_t *timer, void *context) {
 }
 static void functions_may_end_the_thread_one_after_the_other(void) {
     static csk_timer_t timer, next;
-    static csk_gate_waiter_t waiters[3];
+    static csk_waiter_t waiters[3];
     begin("csk-timer");
     STORE(&granted, 0);
     STORE(&fired, 0);

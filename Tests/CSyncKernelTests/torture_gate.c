@@ -10,7 +10,7 @@ typedef struct arena arena_t;
  * 1 while a call of the function is owed. */
 typedef struct {
     csk_pqueue_item_t mail;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     arena_t *arena;
     uint32_t busy, armed;
     int64_t deadline_ns;
@@ -41,7 +41,7 @@ static csk_rank_t random_rank(void) {
 
 static void submit(request_t *request);
 
-static void called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void called(csk_waiter_t *waiter, void *context, int status) {
     request_t *request = context;
     arena_t *arena = request->arena;
     CHECK(waiter == &request->waiter);
@@ -165,7 +165,7 @@ static void *take_turns(void *context) {
     return NULL;
 }
 
-static void note_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note_closed(csk_waiter_t *waiter, void *context, int status) {
     arena_t *arena = context;
     (void)waiter;
     CHECK_STATUS(status, 0);
@@ -190,7 +190,7 @@ void torture_gate(uint32_t policy, uint32_t bypass_limit) {
     int requests = torture_threads * REQUESTS;
     arena_t *arena = calloc(1, sizeof *arena + (size_t)requests * sizeof(request_t));
     csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit, .grace_us = GRACE_US };
-    csk_gate_waiter_t closing = { .word = 0 };
+    csk_waiter_t closing = { .word = 0 };
     bool close = one_in(2);
     CHECK(arena != NULL);
     CHECK_STATUS(csk_gate_init(&arena->gate, &attr), 0);

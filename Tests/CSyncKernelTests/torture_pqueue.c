@@ -23,7 +23,7 @@ typedef struct {
     int which;
     uint64_t sequence;
     uint64_t *last; /* CLASSES for each thread: the last sequence number seen */
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     int status;
     uint32_t ended; /* the waiter's function was called, with that status */
 } worker_t;
@@ -53,7 +53,7 @@ static void note_refusal(int status, bool tries, int64_t deadline_ns) {
     }
 }
 
-static void has_ended(csk_gate_waiter_t *waiter, void *context, int status) {
+static void has_ended(csk_waiter_t *waiter, void *context, int status) {
     worker_t *worker = context;
     CHECK(waiter == &worker->waiter);
     worker->status = status;

@@ -7,13 +7,13 @@ enum { PERMITS = 3, ITEMS = 64, CLASSES = 3 };
 
 /* A wait, and how it ended. */
 typedef struct {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     uint32_t ended; /* how often the function was called, with this status */
     int status;
     int64_t deadline_ns;
 } wait_t;
 
-static void has_ended(csk_gate_waiter_t *waiter, void *context, int status) {
+static void has_ended(csk_waiter_t *waiter, void *context, int status) {
     wait_t *wait = context;
     CHECK(waiter == &wait->waiter);
     wait->status = status;
@@ -32,7 +32,7 @@ static bool prepare(wait_t *wait) {
 }
 
 /* Waits until a wait that was queued is over, and returns its status. */
-static int finish(wait_t *wait, bool timed, int (*cancel)(void *object, csk_gate_waiter_t *waiter), void *object) {
+static int finish(wait_t *wait, bool timed, int (*cancel)(void *object, csk_waiter_t *waiter), void *object) {
     bool races = LOAD(&wait->ended) == 0;
     if (!timed) {
         if (one_in(2)) sched_yield();
@@ -57,7 +57,7 @@ typedef struct {
     int64_t inside; /* permits that somebody has */
 } permits_t;
 
-static int cancel_permits(void *object, csk_gate_waiter_t *waiter) {
+static int cancel_permits(void *object, csk_waiter_t *waiter) {
     return csk_sem_cancel(&((permits_t *)object)->sem, waiter);
 }
 
@@ -110,7 +110,7 @@ typedef struct {
     entry_t entries[][ITEMS]; /* a row for each thread that pushes */
 } items_t;
 
-static int cancel_item(void *object, csk_gate_waiter_t *waiter) {
+static int cancel_item(void *object, csk_waiter_t *waiter) {
     return csk_pqueue_cancel(&((items_t *)object)->queue, waiter);
 }
 

@@ -9,7 +9,7 @@ typedef struct arena arena_t;
 /* As in torture_gate.c: whoever sets `busy` may queue it, `armed` is 1 while a call is owed. */
 typedef struct {
     csk_pqueue_item_t mail;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     arena_t *arena;
     uint32_t busy, armed;
     int64_t deadline_ns;
@@ -60,7 +60,7 @@ static void leave(arena_t *arena) { CHECK_STATUS(csk_rwlock_unlock(&arena->lock)
 
 static void submit(request_t *request);
 
-static void called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void called(csk_waiter_t *waiter, void *context, int status) {
     request_t *request = context;
     arena_t *arena = request->arena;
     CHECK(waiter == &request->waiter);

@@ -8,7 +8,7 @@ typedef struct arena arena_t;
 
 /* As in torture_gate.c: whoever sets `busy` may queue it, `armed` is 1 while a call is owed. */
 typedef struct {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     arena_t *arena;
     uint32_t busy, armed, permits;
     int64_t deadline_ns;
@@ -30,7 +30,7 @@ static void have(arena_t *arena, uint32_t permits) {
     CHECK_STATUS(csk_sem_signal(&arena->sem, permits), 0);
 }
 
-static void called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void called(csk_waiter_t *waiter, void *context, int status) {
     request_t *request = context;
     CHECK(waiter == &request->waiter);
     CHECK_EQ(__atomic_exchange_n(&request->armed, 0, __ATOMIC_SEQ_CST), 1);

@@ -5,16 +5,16 @@
 
 /* ---- Functions of waiters ---------------------------------------------------------------------------------------- */
 
-static int index_of(const csk_gate_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
+static int index_of(const csk_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
 
-static void was_called(csk_gate_waiter_t *waiter, int status) {
+static void was_called(csk_waiter_t *waiter, int status) {
     int index = index_of(waiter);
     EXPECT_EQUAL(shared->status[index], 0);
     shared->status[index] = status + 1000; /* 1000: called with 0 */
     shared->called++;
 }
 /* Works and leaves at once. */
-static void works(csk_gate_waiter_t *waiter, void *context, int status) {
+static void works(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     was_called(waiter, status);
     if (status != 0) return;
@@ -23,12 +23,12 @@ static void works(csk_gate_waiter_t *waiter, void *context, int status) {
     explore_set(&shared->flags[4 + index_of(waiter)], 1);
 }
 /* Leaves the gate to another thread, which flag 4 + index tells. */
-static void passes_on(csk_gate_waiter_t *waiter, void *context, int status) {
+static void passes_on(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     was_called(waiter, status);
     explore_set(&shared->flags[4 + index_of(waiter)], 1);
 }
-static void queue(int index, int32_t priority, int64_t deadline, csk_gate_function_t function) {
+static void queue(int index, int32_t priority, int64_t deadline, csk_waiter_function_t function) {
     EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[index], priority, deadline, function, NULL), 0);
 }
 static void first(void) { once(0, 0); }
@@ -61,7 +61,7 @@ CLIENT_FAST_COMPACT_STRICT(async_left_elsewhere, .threads = { first, queues_0_pa
 
 /* ---- A long chain on one thread, the gate taken again from the function ------------------------------------------ */
 
-static void queues_again(csk_gate_waiter_t *waiter, void *context, int status) {
+static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     section();
@@ -77,7 +77,7 @@ CLIENT_FAST_COMPACT_STRICT(async_again_from_function, .threads = { queues_again_
 
 /* ---- The waiter's memory goes with its function ------------------------------------------------------------------ */
 
-static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_itself(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     explore_free(waiter, sizeof *waiter);
     shared->called++;
@@ -86,7 +86,7 @@ static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
     unlock();
 }
 static void queues_freed(int64_t deadline) {
-    csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
+    csk_waiter_t *waiter = explore_allocate(sizeof *waiter);
     EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, deadline, frees_itself, NULL), 0);
 }
 static void queues_freed_for_ever(void) { queues_freed(CSK_NEVER); }
@@ -227,7 +227,7 @@ CLIENT_FAST_COMPACT_STRICT(adopt_lost_to_one_that_stays, .threads = { adoptable_
 
 /* ---- Closing ----------------------------------------------------------------------------------------------------- */
 
-static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_closed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(shared->flags[3]++, 0);
@@ -255,14 +255,14 @@ static void is_closed_for_good(void) {
     EXPECT_EQUAL(shared->flags[3], 1);
     EXPECT_EQUAL(csk_gate_lock(gate, 0), ESHUTDOWN);
 }
-static void frees_gate(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_gate(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_gate_destroy(gate), 0);
     explore_free(gate, sizeof *gate);
     shared->called++;
 }
-static void frees_gate_of_timed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_gate_of_timed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     if (shared->flags[1]) explore_free(gate, sizeof *gate);
@@ -295,7 +295,7 @@ static void drop_closed(void) {
     explore_free(gate, sizeof *gate);
     shared->called++;
 }
-static void is_closed_and_drops(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_closed_and_drops(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     drop_closed();
@@ -360,8 +360,8 @@ CLIENT_FAST_COMPACT_STRICT(adopt_contended_from_the_start,
                            .check = idle_after_2)
 
 /* After the adoption the waiter's memory is the caller's: no clock may still run in it. */
-static csk_gate_waiter_t **loose(void) { return (csk_gate_waiter_t **)shared->waiters; }
-static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static csk_waiter_t **loose(void) { return (csk_waiter_t **)shared->waiters; }
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     explore_set(&shared->called, shared->called + 1);
@@ -459,7 +459,7 @@ CLIENT_FAST_COMPACT_STRICT(close_behind_a_pending_grant,
                            .check = closed_in_the_end, .preemptions = 1)
 
 /* Functions run one after the other on a thread, however they are chained; a waiter whose function is due is in use. */
-static void does_not_nest(csk_gate_waiter_t *waiter, void *context, int status) {
+static void does_not_nest(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     was_called(waiter, status);
     EXPECT_EQUAL(shared->flags[7], 0);
@@ -477,7 +477,7 @@ static void queues_three(void) {
 }
 CLIENT_FAST_COMPACT_STRICT(async_chain, .threads = { queues_three }, .check = idle_after_3, .preemptions = 1)
 
-static void counts(csk_gate_waiter_t *waiter, void *context, int status) {
+static void counts(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     __atomic_fetch_add(&shared->called, 1, __ATOMIC_RELAXED);
     if (status == 0) {

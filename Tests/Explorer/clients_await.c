@@ -302,7 +302,7 @@ CLIENT_AWAIT_THREE(await_passed, .threads = { takes_openly_first, passes, puts_u
 
 /* ---- Refusals, forms, children ----------------------------------------------------------------------------------- */
 
-static void nobody_is_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void nobody_is_called(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context, (void)status;
     EXPECT(false);
 }
@@ -351,7 +351,7 @@ CLIENT(await_limit, .setup = make_limited, .invariant = published_with_condition
        .threads = { takes, takes_urgently, puts_two, comes_by }, .check = nothing_is_left, .preemptions = 0)
 
 /* A gate is closed by who holds it, and the holder does not wait any more. */
-static void closed_well(csk_gate_waiter_t *waiter, void *context, int status) {
+static void closed_well(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;
@@ -369,7 +369,7 @@ static void is_closed(void) {
 CLIENT(await_closed, .setup = make_compact, .threads = { closes_and_waits }, .check = is_closed, .preemptions = 1)
 
 /* The callback is let in by the thread that begins to wait. What it leaves for later must not run there. */
-static void puts_and_leaves(csk_gate_waiter_t *waiter, void *context, int status) {
+static void puts_and_leaves(csk_waiter_t *waiter, void *context, int status) {
     static csk_gate_later_t later;
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
@@ -417,7 +417,7 @@ static void is_found(csk_gate_condition_t *found, void *context, int status);
 static void watch_again(void) {
     EXPECT_EQUAL(csk_gate_watch(gate, condition, csk_rank(1, CSK_PLACE_BACK), some, NULL, is_found, shared), 0);
 }
-static void has_the_gate(csk_gate_waiter_t *waiter, void *context, int status) {
+static void has_the_gate(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     if (items() == 0) watch_again();
@@ -469,7 +469,7 @@ static void was_called_once_as_told(void) {
 }
 CLIENT_WATCH(await_watch_or_cancel, .threads = { watches, puts_one, gives_up }, .check = was_called_once_as_told)
 /* The one that is cancelled while it is asked leaves the others their turn. It takes nothing if it is not. */
-static void has_the_gate_and_looks(csk_gate_waiter_t *waiter, void *context, int status) {
+static void has_the_gate_and_looks(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;
@@ -509,7 +509,7 @@ CLIENT(await_watch_cancelled_beside_thread, .setup = make_watched_compact, .inva
        .threads = { watches_to_look, takes_behind, puts_for_both, gives_up_to_look }, .check = was_called_once)
 
 /* A grant that nobody adopts is taken back in favour of one that waits for a predicate, although nobody queues. */
-static void is_granted_in_vain(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_granted_in_vain(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
 }
@@ -551,7 +551,7 @@ static void make_stalled_fast(void) { make_watched_fast(), stalled_lane = explor
 static void make_stalled_compact(void) {
     make_watched_compact(), stalled_lane = explore_allocate(sizeof *stalled_lane);
 }
-static void queue_in_stalled_lane(csk_gate_waiter_t *waiter) {
+static void queue_in_stalled_lane(csk_waiter_t *waiter) {
     csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
     EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, rank, CSK_NEVER, stalled_lane, is_granted_in_vain, NULL), 0);
 }

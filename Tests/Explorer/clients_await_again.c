@@ -77,7 +77,7 @@ static void takes_or_is_refused(void) {
     shared->flags[STANDS] = status == ESHUTDOWN;
     if (status == 0) unlock();
 }
-static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_closed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;
@@ -105,7 +105,7 @@ static bool some_once_another_has_queued(void *unused) {
     explore_wait(&shared->flags[QUEUED], 1);
     return some(unused);
 }
-static void puts_and_leaves(csk_gate_waiter_t *waiter, void *context, int status) {
+static void puts_and_leaves(csk_waiter_t *waiter, void *context, int status) {
     static csk_gate_later_t later;
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);

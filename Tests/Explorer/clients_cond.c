@@ -247,7 +247,7 @@ CLIENT(cond_behind_the_queue_strict, .setup = make_cond_late_strict, .invariant 
 /* ---- Callbacks --------------------------------------------------------------------------------------------------- */
 
 /* The callback is let in by the thread that begins to wait. What it leaves for later must not run there. */
-static void puts_and_leaves(csk_gate_waiter_t *waiter, void *context, int status) {
+static void puts_and_leaves(csk_waiter_t *waiter, void *context, int status) {
     static csk_gate_later_t later;
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
@@ -274,7 +274,7 @@ static void lets_a_callback_in(void) {
 }
 CLIENT_COND(cond_lets_a_callback_in, .threads = { lets_a_callback_in }, .check = nothing_is_left, .preemptions = 1)
 
-static void notes_the_close(csk_gate_waiter_t *waiter, void *context, int status) {
+static void notes_the_close(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;

@@ -16,7 +16,7 @@ static struct {
     csk_workqueue_t queue;
     csk_work_t works[3];
     csk_delayed_t delayed;
-    csk_gate_waiter_t waiter, others[2];
+    csk_waiter_t waiter, others[2];
     csk_gate_lane_t lane;
     csk_timer_t timer, other;
     uint32_t is_child, fired, called, ran, ended;
@@ -101,7 +101,7 @@ CLIENT(fork_beside_gate_strict, .setup = make_strict, .threads = { forks_beside_
 /* Grants that nobody has adopted yet: of a waiter or, with a lane, of an executor's tasks, which the clock takes back
  * or passes on. At any step of that a child finds the gate free, or held by a thread that is not there: never by
  * nobody. */
-static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     explore_set(&shared->called, shared->called + 1);
@@ -337,7 +337,7 @@ CLIENT(fork_in_a_timer, .setup = make, .threads = { starts_one_that_forks }, .ch
 
 /* ---- Callbacks, work --------------------------------------------------------------------------------------------- */
 
-static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_called(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(shared->is_child, context != NULL);
     if (status == 0) EXPECT_EQUAL(csk_gate_unlock(waiter->gate), 0);
     shared->called++;

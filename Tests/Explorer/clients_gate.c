@@ -58,7 +58,7 @@ CLIENT_FAST_COMPACT_STRICT(gate_foreign_unlock, .threads = { first, second, stra
                            .preemptions = 1)
 CLIENT_FAST_COMPACT_STRICT(gate_re_entry, .threads = { enters_again, second }, .check = idle_after_2, .preemptions = 2)
 
-static void never(csk_gate_waiter_t *waiter, void *context, int status) {
+static void never(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     explore_fail("a refused waiter's function was called with %d", status);
 }

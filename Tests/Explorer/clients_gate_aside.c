@@ -11,7 +11,7 @@ static void let_pass(int64_t ns) {
 
 /* ---- One thread, and a waiter that never comes ------------------------------------------------------------------- */
 
-static csk_gate_waiter_t *never_comes;
+static csk_waiter_t *never_comes;
 static void make_with_waiter(uint32_t policy) {
     make_gate(policy, 0, 0);
     never_comes = explore_allocate(sizeof *never_comes);

@@ -72,7 +72,7 @@ CLIENT_LATE(gate_late_meanwhile, .threads = { leaves_again, low_1, high_2 }, .ch
 
 /* A callback is raised above it, while somebody leaves who counts on the one that was told, and waits for the callback
  * after that. */
-static void is_let_in(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_let_in(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     enter_as(2);
@@ -153,7 +153,7 @@ static void tells_and_passes(void) {
         unlock();
     }
     csk_gate_lock_queue(gate);
-    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    const csk_waiter_t *next = csk_gate_next(gate);
     if (late) EXPECT(next == NULL || next->thread != identity_of(1));
     csk_queue_unlock(&gate->queue_lock);
 }
@@ -189,7 +189,7 @@ CLIENT(gate_late_and_timed, .setup = make_late_compact, .invariant = is_publishe
        .threads = { lets_it_time_out, timed_1, low_2 }, .check = nobody_is_lost, .preemptions = 2)
 
 /* It was accepted, so the closing waiter comes after it. */
-static void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_closed(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_gate_holder(gate), CSK_GATE_NOBODY);

@@ -29,7 +29,7 @@ static void idle_after_2(void) { expect_idle(2); }
 /* ---- A waiter that gives up as soon as it is told ---------------------------------------------------------------- */
 
 /* It stands in for threads with short deadlines, of which another comes as soon as one has gone. */
-static csk_gate_waiter_t *brief;
+static csk_waiter_t *brief;
 
 static void queue_it(void) {
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);

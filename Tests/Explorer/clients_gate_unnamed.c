@@ -100,7 +100,7 @@ CLIENT(gate_unnamed_gives_up_strict, .setup = make_strict, .invariant = is_publi
        .threads = { leaves_to_one_that_gives_up, gives_up, newcomer_2, newcomer_3 }, .check = some_enter,
        .preemptions = 1)
 
-static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leave(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter;
     shared->status[(intptr_t)context] = status;
     EXPECT_EQUAL(status, 0);

@@ -11,7 +11,7 @@
 static struct {
     uint32_t *objects[2];
     csk_sem_t *sem;
-    csk_gate_waiter_t *waiter;
+    csk_waiter_t *waiter;
     uint32_t seen;
     uint32_t called;
 } * shared;
@@ -199,7 +199,7 @@ CLIENT(tasks_pass_between_tasks, .setup = make, .threads = { passes_on_to_a_task
        .preemptions = 2)
 
 /* The callback frees the semaphore at which it has waited. */
-static void frees_sem(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_sem(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT(waiter == shared->waiter);

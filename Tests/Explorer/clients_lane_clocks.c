@@ -15,7 +15,7 @@ static void idle_after_three(void) { expect_idle(3); }
 static void queues_one_timed(void) { queue_timed(0, 0, explore_now() + 5 * grace_ns); }
 static void comes_after_the_failure(void) {
     explore_wait(&shared->called, 1);
-    csk_gate_waiter_t *none;
+    csk_waiter_t *none;
     EXPECT_EQUAL(csk_gate_begin(gate, &shared->lane, &none), EAGAIN);
     EXPECT_EQUAL(csk_gate_begin(gate, &shared->lane, &none), EINVAL);
 }
@@ -30,7 +30,7 @@ static void keeps_and_dispatches(csk_gate_lane_t *lane, void *context) {
     __atomic_store_n(&shared->flags[2], 1, __ATOMIC_RELAXED);
     is_dispatched(lane, context);
 }
-static void fails_if_it_is_kept(csk_gate_waiter_t *waiter, void *context, int status) {
+static void fails_if_it_is_kept(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(__atomic_load_n(&shared->flags[2], __ATOMIC_RELAXED), 1);
     failed(waiter, context, status);
 }
@@ -56,7 +56,7 @@ static void queues_timed_then_high(void) {
 }
 static void goes_on_until_the_other_fails(void) {
     explore_wait(&shared->flags[0], 1);
-    csk_gate_waiter_t *begun;
+    csk_waiter_t *begun;
     EXPECT_EQUAL(csk_gate_begin(gate, &shared->lane, &begun), 0);
     EXPECT(begun == &shared->waiters[1]);
     explore_wait(&shared->called, 1);
@@ -69,15 +69,15 @@ CLIENT_FAST_COMPACT_STRICT(lane_times_out_after_another_began,
 
 /* ---- What has begun is its caller's again: no clock runs in it any more ------------------------------------------ */
 
-static csk_gate_waiter_t **loose(void) { return (csk_gate_waiter_t **)shared->waiters; }
-static void fails_and_frees(csk_gate_waiter_t *waiter, void *context, int status) {
+static csk_waiter_t **loose(void) { return (csk_waiter_t **)shared->waiters; }
+static void fails_and_frees(csk_waiter_t *waiter, void *context, int status) {
     failed(waiter, context, status);
     explore_free(waiter, sizeof *waiter);
 }
 static void queues_loose(void) {
     lock(0);
     shared->lane.function = is_dispatched;
-    csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
+    csk_waiter_t *waiter = explore_allocate(sizeof *waiter);
     EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns,
                                     &shared->lane, fails_and_frees, NULL),
                  0);
@@ -85,7 +85,7 @@ static void queues_loose(void) {
 }
 /* Until it has begun or failed. */
 static void begins_and_frees(void) {
-    csk_gate_waiter_t *begun;
+    csk_waiter_t *begun;
     for (uint32_t news = 1, done = 0; !done; news++) {
         explore_wait(&shared->flags[6], news);
         done = __atomic_load_n(&shared->called, __ATOMIC_RELAXED);
@@ -98,7 +98,7 @@ static void begins_and_frees(void) {
         done = 1;
     }
 }
-static void resumes_loose(csk_gate_waiter_t *waiter, void *context, int status) {
+static void resumes_loose(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     explore_set(&shared->flags[4], shared->flags[4] + 1);
@@ -147,7 +147,7 @@ CLIENT_FAST_COMPACT_STRICT(lane_grace_ends_before_its_function, .threads = { que
                            .check = idle_after_two, .preemptions = 2)
 
 /* Until its lane's function was called, which takes long, a granted waiter can't fail: it holds the lane. */
-static void works_and_delays_others(csk_gate_waiter_t *waiter, void *context, int status) {
+static void works_and_delays_others(csk_waiter_t *waiter, void *context, int status) {
     works(waiter, context, status);
     sleep_ns(20 * grace_ns);
 }

@@ -9,7 +9,7 @@ static void serves_one_late(void) { serve_when_passed(1); }
 static void serves_two_late(void) { serve_when_passed(2); }
 
 /* The highest of a lane stands for it, though a lower one came first: what lies between the two must wait. */
-static void works_behind_the_lane(csk_gate_waiter_t *waiter, void *context, int status) {
+static void works_behind_the_lane(csk_waiter_t *waiter, void *context, int status) {
     EXPECT(csk_gate_has_lost_grants(gate) || shared->blocks >= 1);
     works(waiter, context, status);
 }
@@ -147,7 +147,7 @@ CLIENT_LIMITED(lane_limit_and_others, .threads = { queues_between_two, serves_on
 
 /* Two that lost their grants come back behind the closer, and pass it one after the other: it has no claim on the
  * limit. */
-static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     uint32_t *flag = &shared->flags[4 + (waiter - shared->waiters)];

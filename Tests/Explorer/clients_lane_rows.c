@@ -42,7 +42,7 @@ static void is_dispatched_in(csk_gate_lane_t *lane, void *context) {
     __atomic_fetch_add(&shared->flags[6], 1, __ATOMIC_RELAXED);
 }
 static uint32_t begin_in(int index) {
-    csk_gate_waiter_t *begun;
+    csk_waiter_t *begun;
     int status = csk_gate_begin(gate, lane_at(index), &begun);
     if (status == EAGAIN) return 0;
     EXPECT_EQUAL(status, 0);

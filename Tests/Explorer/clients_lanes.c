@@ -39,7 +39,7 @@ static csk_gate_lane_t *lane_of(int index) {
 static void perform_keyed(int index) {
     for (uint32_t round = 1;; round++) {
         explore_wait(&shared->flags[4 + index], round);
-        csk_gate_waiter_t *waiter;
+        csk_waiter_t *waiter;
         csk_gate_lane_t *lane = lane_of(index);
         int status = csk_gate_begin(gate, lane, &waiter);
         if (status == EAGAIN) continue;
@@ -81,7 +81,7 @@ static void queues_timed_and_comes_late(void) {
     queue_keyed(0, explore_now() + 5 * grace_ns);
     csk_gate_lane_t *lane = lane_of(0);
     explore_wait(&shared->flags[1], 1);
-    csk_gate_waiter_t *none;
+    csk_waiter_t *none;
     EXPECT_EQUAL(csk_gate_begin(gate, lane, &none), EAGAIN);
 }
 static void second_queue_after_the_failure(void) {

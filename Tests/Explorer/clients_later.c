@@ -16,7 +16,7 @@ static void was_called_later(csk_gate_later_t *later, int who) {
 /* ---- From a function --------------------------------------------------------------------------------------------- */
 
 /* What it is granted is called at once, so that it may wait for that. */
-static void tells(csk_gate_waiter_t *waiter, void *context, int status) {
+static void tells(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     enter_as(2);
@@ -32,7 +32,7 @@ static void waits_for_a_function(csk_gate_later_t *later) {
     explore_wait(&shared->flags[0], 1);
     shared->called++;
 }
-static void leaves_a_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_a_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT(csk_gate_call_later(make_later(waits_for_a_function)));
@@ -59,7 +59,7 @@ static void is_second(csk_gate_later_t *later) {
     was_called_later(later, 2);
 }
 static void is_first(csk_gate_later_t *later) { was_called_later(later, 1); }
-static void leaves_two_calls(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_two_calls(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT(csk_gate_call_later(make_later(is_first)));
@@ -87,7 +87,7 @@ static void comes_behind_whoever_called(csk_gate_later_t *later) {
     unlock();
     once(-5, 2);
 }
-static void leaves_a_call_or_hands_it_on(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_a_call_or_hands_it_on(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     if (!csk_gate_call_later(make_later(comes_behind_whoever_called))) shared->called = 1;
@@ -129,7 +129,7 @@ static void comes_when_that_is_inside(csk_gate_later_t *later) {
     explore_free(later, sizeof *later);
     EXPECT_EQUAL(shared->called, 2);
 }
-static void leaves_two_calls_and_the_gate(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_two_calls_and_the_gate(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT(csk_gate_call_later(make_later(stands_in_the_queue_later)));
@@ -141,7 +141,7 @@ static void leaves_two_calls_and_the_gate(csk_gate_waiter_t *waiter, void *conte
 static void queues_who_leaves_two_calls_and_the_gate(void) {
     EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, leaves_two_calls_and_the_gate, NULL), 0);
 }
-static void is_performed(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_performed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     enter_as(2);

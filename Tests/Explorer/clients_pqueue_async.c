@@ -9,7 +9,7 @@ enum { ITEMS = 4, WAITERS = 3 };
 static csk_pqueue_t *queue;
 static struct {
     csk_pqueue_item_t items[ITEMS];
-    csk_gate_waiter_t waiters[WAITERS];
+    csk_waiter_t waiters[WAITERS];
     uint32_t taken[ITEMS], popped, pushed, called, flags[4];
     uint32_t status[WAITERS], order[8], ordered; /* 1000 and the status; who was served, in order */
 } * shared;
@@ -48,7 +48,7 @@ static void pop(void) {
 }
 
 /* The context of a waiter that pushes is the queue, that of one that pops is NULL. */
-static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+static void note(csk_waiter_t *waiter, void *context, int status) {
     int index = (int)(waiter - shared->waiters);
     EXPECT_EQUAL(shared->status[index], 0);
     shared->status[index] = 1000 + (uint32_t)status;
@@ -222,7 +222,7 @@ CLIENT(pqueue_async_in_use, .setup = make_unbounded, .threads = { is_refused_and
        .preemptions = 1)
 
 /* A function queues its own waiter again. */
-static void pops_again(csk_gate_waiter_t *waiter, void *context, int status) {
+static void pops_again(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(status, 0);
     took(csk_pqueue_taken(waiter));
     if (shared->called++ < 1) EXPECT_EQUAL(csk_pqueue_pop_async(queue, waiter, CSK_NEVER, pops_again, context), 0);
@@ -234,20 +234,20 @@ CLIENT(pqueue_async_again_from_function, .setup = make_unbounded, .threads = { p
        .check = is_empty, .preemptions = 2)
 
 /* The function frees the waiter, whichever of the deadline and the item came first. */
-static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_itself(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     if (status == 0) took(csk_pqueue_taken(waiter));
     explore_free(waiter, sizeof *waiter);
 }
 static void queues_freed(void) {
-    csk_gate_waiter_t *waiter = explore_allocate(sizeof *waiter);
+    csk_waiter_t *waiter = explore_allocate(sizeof *waiter);
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, waiter, explore_now() + 20000, frees_itself, NULL), 0);
 }
 CLIENT(pqueue_async_freed_by_function, .setup = make_unbounded, .threads = { pushes_0, queues_freed },
        .check = nothing_lost, .preemptions = 2)
 
 /* The function frees the queue too: nobody uses it after its mutex is free, nor does the clock. */
-static void frees_queue(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_queue(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;

@@ -6,7 +6,7 @@
 static csk_pqueue_t *queue;
 static struct {
     csk_pqueue_item_t items[4];
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     uint32_t flags[2], entered;
     int who[4], got[4]; /* in the order of the ends of their waits */
 } * shared;
@@ -74,7 +74,7 @@ CLIENT_LATE(pqueue_late_before_another, make, .threads = { pushes_two, pops_1, p
             .preemptions = 1)
 
 /* A callback in the line behind it is served at once, and so is one that comes without waiting. */
-static void is_served(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_served(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     note(2, waiter->item);

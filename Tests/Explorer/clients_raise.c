@@ -36,7 +36,7 @@ CLIENT_FAST_COMPACT_STRICT(async_raised_beside_a_leaver, .threads = { queues_two
                            .check = raised_first, .preemptions = 2)
 
 /* It is cancelled at the same time, and a thread stands above it until then. */
-static void is_let_in_or_cancelled(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_let_in_or_cancelled(csk_waiter_t *waiter, void *context, int status) {
     if (status == 0) works(waiter, context, status);
     else shared->called++;
 }
@@ -73,7 +73,7 @@ CLIENT_FAST_COMPACT_STRICT(close_is_not_raised, .threads = { raises_the_closer }
 
 /* ---- In a lane --------------------------------------------------------------------------------------------------- */
 
-static void works_behind_the_lane(csk_gate_waiter_t *waiter, void *context, int status) {
+static void works_behind_the_lane(csk_waiter_t *waiter, void *context, int status) {
     EXPECT(csk_gate_has_lost_grants(gate) || shared->blocks >= 1);
     works(waiter, context, status);
 }
@@ -201,7 +201,7 @@ static bool never(void *unused) {
     (void)unused;
     return false;
 }
-static void takes_one(csk_gate_waiter_t *waiter, void *context, int status) {
+static void takes_one(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(items(), 1);
@@ -212,7 +212,7 @@ static void takes_one(csk_gate_waiter_t *waiter, void *context, int status) {
 static void is_found(csk_gate_condition_t *found, void *context, int status) {
     (void)context;
     if (status != 0) return;
-    csk_gate_waiter_t *waiter = &shared->waiters[found - conditions];
+    csk_waiter_t *waiter = &shared->waiters[found - conditions];
     EXPECT_EQUAL(
         csk_gate_lock_async_ranked(gate, waiter, csk_gate_condition_rank(found), CSK_NEVER, false, takes_one, NULL), 0);
 }

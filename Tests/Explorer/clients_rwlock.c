@@ -11,11 +11,11 @@ static struct {
     uint32_t writes, reads;
     uint32_t flags[4], entered, called;
     int order[8];
-    csk_gate_waiter_t waiters[2];
+    csk_waiter_t waiters[2];
     uint64_t state_before; /* the invariant's: the word, when nobody had the queue lock */
     bool queue_was_free;
     uint32_t waiting_before; /* the same of `waiting` */
-    const csk_gate_waiter_t *head_before;
+    const csk_waiter_t *head_before;
     bool coming_before, head_is_kept; /* nobody may pass `head_before` any more */
 } * shared;
 
@@ -44,7 +44,7 @@ static bool newcomer_entered(void) {
 /* Once nobody may pass the waiter that stands first, but for one that upgrades, nobody may as long as it waits. That
  * begins at the latest when it has found the lock taken, or a writer has come behind it while it was on its way. */
 static void head_stays_kept(bool writer_came) {
-    const csk_gate_waiter_t *head = lock->first;
+    const csk_waiter_t *head = lock->first;
     if (head != NULL && head->mode == RW_UPGRADE) head = head->newer;
     bool gave_up = shared->coming_before && !lock->coming, shows = head == lock->first;
     if (head == NULL || head != shared->head_before) shared->head_is_kept = false;
@@ -450,7 +450,7 @@ CLIENT_FAST_STRICT(rwlock_all_leave, .threads = { reads_counted, writes_counted,
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
-static void is_granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     shared->called++;
     if (status != 0) {
@@ -491,7 +491,7 @@ CLIENT_FAST_STRICT(rwlock_async_cancelled, .threads = { queues_write, cancels, w
 CLIENT_FAST_STRICT(rwlock_async_deadline, .threads = { queues_timed, writes, reads, cancels }, .check = called_once)
 
 /* Granted here, adopted and left elsewhere. */
-static void passes_on(csk_gate_waiter_t *waiter, void *context, int status) {
+static void passes_on(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     explore_set(&shared->called, 1);

@@ -35,7 +35,7 @@ static void make_strict(void) { make_with(CSK_RWLOCK_STRICT); }
 /* Whenever the queue lock is free, the word says what is in the queue, and nobody is left who could enter. */
 static void is_published(void) {
     if (lock->queue_lock != csk_process_mark()) return;
-    const csk_gate_waiter_t *first = lock->first;
+    const csk_waiter_t *first = lock->first;
     uint64_t flags = 0;
     if (first != NULL) {
         flags = RW_WAITERS | (lock->coming ? RW_COMING : 0);

@@ -8,7 +8,7 @@ static struct {
     uint32_t held, done;
     csk_gate_later_t *handed_on;
     uint32_t written;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
 } * shared;
 
 static void make_with(uint32_t policy) {
@@ -26,7 +26,7 @@ static void writes_later(csk_gate_later_t *later) {
     shared->written++;
     EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
 }
-static void leaves_a_write_or_hands_it_on(csk_gate_waiter_t *waiter, void *context, int status) {
+static void leaves_a_write_or_hands_it_on(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_rwlock_adopt(lock, CSK_RWLOCK_READ), 0);

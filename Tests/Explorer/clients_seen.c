@@ -5,7 +5,7 @@
 #include "csynckernel/rwlock.h"
 #include "csynckernel/sem.h"
 #include "explorer.h"
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 #include "lock/gate_queue.h"
 #include "queue/workqueue.h"
 #include "wait/waiter.h"
@@ -17,10 +17,10 @@ static struct {
     csk_rwlock_t lock;
     csk_workqueue_t queue;
     csk_work_t works[2];
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
 } * shared;
 static csk_gate_t *gate;
-static csk_gate_waiter_t *waiter;
+static csk_waiter_t *waiter;
 
 static void write_it(void) { __atomic_store_n(&shared->written, 1, __ATOMIC_RELAXED); }
 static void expect_written(void) { EXPECT_EQUAL(__atomic_load_n(&shared->written, __ATOMIC_RELAXED), 1); }
@@ -75,7 +75,7 @@ CLIENT(seen_by_who_destroys_strict, .setup = make_strict, .threads = { enters_an
        .preemptions = 2)
 
 /* Whoever is refused knows that the gate was closed, and by whom. */
-static void is_closed(csk_gate_waiter_t *closer, void *context, int status) {
+static void is_closed(csk_waiter_t *closer, void *context, int status) {
     (void)closer, (void)context;
     EXPECT_EQUAL(status, 0);
 }
@@ -135,7 +135,7 @@ static void make_lock(void) {
     make();
     EXPECT_EQUAL(csk_rwlock_init(&shared->lock, NULL), 0);
 }
-static void is_granted(csk_gate_waiter_t *granted, void *context, int status) {
+static void is_granted(csk_waiter_t *granted, void *context, int status) {
     (void)granted, (void)context;
     EXPECT_EQUAL(status, 0);
 }

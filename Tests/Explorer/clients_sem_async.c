@@ -9,7 +9,7 @@ static void gives_two(void) { signal_some(2); }
 static void takes(void) { wait_for(0, 1); }
 static void queues(void) { queue_async(0, 0, 1, CSK_NEVER, note); }
 
-static void notes_data(csk_gate_waiter_t *waiter, void *context, int status) {
+static void notes_data(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(__atomic_load_n(&shared->data, __ATOMIC_RELAXED), 7);
     note(waiter, context, status);
 }
@@ -88,7 +88,7 @@ static void queues_with_threads(void) {
 CLIENT(sem_async_one_signal_serves_both, .setup = make_empty, .threads = { queues_with_threads, takes, takes },
        .check = was_granted, .invariant = is_published, .preemptions = 1)
 
-static void notes_and_gives_back(csk_gate_waiter_t *waiter, void *context, int status) {
+static void notes_and_gives_back(csk_waiter_t *waiter, void *context, int status) {
     note(waiter, context, status);
     EXPECT_EQUAL(status, 0);
     section();
@@ -105,7 +105,7 @@ CLIENT(sem_async_chain, .setup = make_one, .threads = { queues_0, queues_1, ente
        .invariant = is_published, .preemptions = 1)
 
 /* A function queues its own waiter again. */
-static void queues_again(csk_gate_waiter_t *waiter, void *context, int status) {
+static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     section();
@@ -195,13 +195,13 @@ CLIENT(sem_async_timeout_of_a_large_one_serves, .setup = make_one, .threads = { 
 
 /* ---- Memory that goes with the function -------------------------------------------------------------------------- */
 
-static void frees_itself(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_itself(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     if (status == 0) shared->taken += waiter->permits;
     shared->called++;
     explore_free(waiter, sizeof *waiter);
 }
-static void queue_freed(int64_t deadline, csk_gate_function_t function) {
+static void queue_freed(int64_t deadline, csk_waiter_function_t function) {
     shared->freed = explore_allocate(sizeof *shared->freed);
     EXPECT_EQUAL(csk_sem_wait_async(sem, shared->freed, csk_rank(0, CSK_PLACE_BACK), 1, deadline, function, NULL), 0);
 }
@@ -213,7 +213,7 @@ CLIENT(sem_async_freed_after_deadline, .setup = make_empty, .threads = { gives, 
        .check = is_conserved, .invariant = is_published, .preemptions = 2)
 
 /* With the permit, the semaphore is gone too. */
-static void frees_both(csk_gate_waiter_t *waiter, void *context, int status) {
+static void frees_both(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     explore_free(waiter, sizeof *waiter);
     if (status != 0) return;

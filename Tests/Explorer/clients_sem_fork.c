@@ -93,7 +93,7 @@ CLIENT(fork_beside_a_resize_of_sem, .setup = make_known_one, .threads = { forks_
        .preemptions = 1)
 
 /* A waiter of the parent is idle in the child, where its function is not called for what the parent asked. */
-static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_called(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)status;
     EXPECT_EQUAL(shared->is_child, context != NULL);
     shared->called++;

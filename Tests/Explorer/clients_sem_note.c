@@ -28,7 +28,7 @@ static void make_before(void) { make_held(false); }
 /* While it notes its holder the flag is set, and nobody has what is free. */
 static void is_noted(void) {
     if (sem->queue_lock != csk_process_mark()) return;
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
+    const csk_waiter_t *first = csk_sem_first(sem);
     EXPECT_EQUAL(sem->state & SEM_WAITERS, csk_sem_is_busy(sem));
     EXPECT(first == NULL || first->permits > csk_sem_free_in(sem->state));
     EXPECT(csk_sem_free_in(sem->state) == 0 || csk_sem_holder(sem) == 0);
@@ -145,7 +145,7 @@ CLIENT(sem_note_ends, .setup = make_noting, .threads = { enters, nobody_asks, en
        .invariant = is_noted, .preemptions = 1)
 
 /* A function is called for a task. */
-static void is_called_as(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_called_as(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(csk_sem_holder(sem), context != NULL ? 77 : 0);
     note(waiter, context, status);
     acts_as[explore_thread()] = 77;

@@ -290,7 +290,7 @@ CLIENT(sem_scope_come_and_go, .setup = make_two_of_two,
        .invariant = is_published_or_pinned, .preemptions = 1)
 
 /* Whoever has all permits may free the semaphore: the end of a scope does not touch it then. */
-static void is_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_called(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     __atomic_store_n(&shared->called, 1, __ATOMIC_RELEASE);

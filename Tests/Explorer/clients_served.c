@@ -4,7 +4,7 @@
 #include "csynckernel/observe.h"
 #include "csynckernel/workqueue.h"
 #include "explorer.h"
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 #include "internal.h"
 #include "pool/pool.h"
 #include "wait/listed.h"

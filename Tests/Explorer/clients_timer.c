@@ -8,7 +8,7 @@ static struct {
     int64_t deadline;
     csk_timer_t timer, other;
     csk_gate_t gate;
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
 } * shared;
 
 static void make(void) { shared = explore_allocate(sizeof *shared); }
@@ -93,7 +93,7 @@ CLIENT(timer_one_thread, .setup = make, .threads = { starts_first_alone, starts_
 
 /* What a timer's function grants runs once the timer no longer fires: it may wait for the thread that cancels the
  * timer. */
-static void waits_for_canceller(csk_gate_waiter_t *waiter, void *context, int status) {
+static void waits_for_canceller(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     explore_wait(&shared->released, 1);

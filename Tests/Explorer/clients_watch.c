@@ -54,7 +54,7 @@ static void is_refused(void) {
 }
 CLIENT(await_watch_refused, .setup = make_watched, .threads = { is_refused }, .preemptions = 1)
 
-static void is_never_called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void is_never_called(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
 }
@@ -83,7 +83,7 @@ static void goes_to_the_front(void) {
 CLIENT(await_watch_places, .setup = make_watched, .threads = { goes_to_the_front }, .preemptions = 1)
 
 /* Whoever only tries keeps the gate, although somebody stands before it. */
-static void notes_a_call(csk_gate_waiter_t *waiter, void *context, int status) {
+static void notes_a_call(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->called++;
@@ -102,19 +102,19 @@ CLIENT(await_tries, .setup = make_watched_strict, .threads = { tries }, .preempt
 
 /* The last was chosen, and its waiter passed, before the others were true. What the first one's function queues has the
  * first one's place; so the second is asked before the last enters. */
-static void enters(csk_gate_waiter_t *waiter, void *context, int status) {
+static void enters(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     enter_as((int)(waiter - shared->waiters));
     unlock();
 }
 static void queues(csk_gate_condition_t *found, void *context, int status) {
-    csk_gate_waiter_t *waiter = &shared->waiters[found - conditions];
+    csk_waiter_t *waiter = &shared->waiters[found - conditions];
     (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, enters, NULL), 0);
 }
-static void makes_all_true(csk_gate_waiter_t *waiter, void *context, int status) {
+static void makes_all_true(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     shared->flags[0] = shared->flags[1] = 1;

@@ -14,7 +14,7 @@ static struct shared {
     int order[16];
     uint32_t called; /* functions of asynchronous waiters */
     int status[8];   /* with which status, by waiter */
-    csk_gate_waiter_t waiters[8];
+    csk_waiter_t waiters[8];
     csk_gate_lane_t lane;
     csk_gate_lanes_t lanes; /* and those that become its lanes, in the order in which they are needed */
     csk_gate_lane_t spares[2];
@@ -79,7 +79,7 @@ static inline void expect_order(int count, const int *order) {
 
 /* So many are under a limit, and the oldest is, if any. */
 static inline void expect_limits(void) {
-    const csk_gate_waiter_t *oldest = csk_gate_oldest(gate), *at = oldest;
+    const csk_waiter_t *oldest = csk_gate_oldest(gate), *at = oldest;
     uint32_t bounded = 0;
     do {
         if (at->arrival.is_bounded == CSK_ARRIVAL_BOUNDED) bounded++;
@@ -92,7 +92,7 @@ static inline void expect_limits(void) {
  * next waits. */
 static inline void shows_the_queue(void) {
     if (gate->queue_lock != 0 || gate->summary == 0) return;
-    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    const csk_waiter_t *next = csk_gate_next(gate);
     uint64_t flags = 0;
     if (next != NULL) flags = csk_gate_flags(gate, next);
     EXPECT_EQUAL(gate->summary & (GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER), flags);

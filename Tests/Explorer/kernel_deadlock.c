@@ -13,7 +13,7 @@ enum {
 #include <string.h>
 
 #include "explorer.h"
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 static int show_nothing(csk_inspection_t *view, csk_look_more_t *more) {
     (void)view;
@@ -42,8 +42,8 @@ static int map_tables(void **table, size_t size, bool wipes);
 #define csk_deadlock_write_text write_text
 #define csk_platform_thread_name name_thread
 #define csk_slots_map map_tables
-#include "order/deadlock.c"
-#include "order/deadlock_views.c"
+#include "observe/deadlock.c"
+#include "observe/deadlock_views.c"
 
 #include "internal.h"
 

@@ -51,7 +51,7 @@ EXPLORE_UNSEEN static long call_system(long number, ...) {
 #define csk_inspect_print print_nothing
 #define sigaction(signal, action, before) take_signal_over(signal, action, before)
 #define syscall call_system
-#include "inspect/inspect_server.c"
+#include "observe/inspect_server.c"
 
 void kernel_reset_inspect_server(void) {
     server = (__typeof__(server)){ .event = -1, .listener = -1, .folder = -1 };

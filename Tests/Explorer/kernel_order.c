@@ -7,7 +7,7 @@
 
 #define calloc(count, size) arena_allocate((count) * (size))
 #define free(memory) arena_free(memory)
-#include "order/order.c"
+#include "observe/order.c"
 
 #include "internal.h"
 

@@ -1,7 +1,7 @@
 /* kernel_order_graph.c: the kernel's order_graph.c with small tables, and the way back to its first state. */
 #include "order_explored.h"
 
-#include "order/order_graph.c"
+#include "observe/order_graph.c"
 
 #include "internal.h"
 

@@ -2,7 +2,7 @@
  * names. */
 #include "order_explored.h"
 
-#include "profile/symbols.h"
+#include "observe/symbols.h"
 
 int csk_symbols_open(csk_symbols_t *symbols) {
     *symbols = (csk_symbols_t){ 0 };
@@ -18,5 +18,5 @@ const char *csk_symbols_name(const csk_module_t *module, uintptr_t address) {
     return NULL;
 }
 
-#include "order/order_print.c"
-#include "order/output.c"
+#include "observe/order_print.c"
+#include "observe/output.c"

@@ -13,7 +13,7 @@ static inline void is_dispatched(csk_gate_lane_t *lane, void *context) {
     explore_set(&shared->blocks, shared->blocks + 1);
     __atomic_fetch_add(&shared->flags[6], 1, __ATOMIC_RELAXED);
 }
-static inline void failed(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void failed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT(status == ETIMEDOUT || status == ECANCELED);
     __atomic_fetch_add(&shared->called, 1, __ATOMIC_RELAXED);
@@ -36,7 +36,7 @@ static inline void serve_and(uint32_t count, void (*before_it_leaves)(void), voi
         bool goes_on = __atomic_load_n(&shared->blocks, __ATOMIC_RELAXED) > blocks;
         if (goes_on) blocks++;
         while (goes_on) {
-            csk_gate_waiter_t *waiter;
+            csk_waiter_t *waiter;
             int status = csk_gate_begin(gate, &shared->lane, &waiter);
             goes_on = false;
             if (status == EAGAIN) break;
@@ -59,7 +59,7 @@ static inline void serve_when_passed(uint32_t count) {
 
 /* ---- Executors --------------------------------------------------------------------------------------------------- */
 
-static inline void is_resumed(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void is_resumed(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     uint32_t *flag = &shared->flags[4 + (waiter - shared->waiters)];
@@ -102,7 +102,7 @@ static inline void queues_two(void) {
     queue(1, 0);
 }
 /* A waiter without a lane: works, and leaves at once. */
-static inline void works(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void works(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     EXPECT_EQUAL(status, 0);
     enter_as(10 + (int)(waiter - shared->waiters));
@@ -112,7 +112,7 @@ static inline void queue_plain(int index, int32_t priority) {
     EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[index], priority, CSK_NEVER, works, NULL), 0);
 }
 /* The closing waiter comes when so many have been inside. */
-static inline void is_closed(csk_gate_waiter_t *waiter, void *context, int status) {
+static inline void is_closed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(shared->flags[3]++, 0);

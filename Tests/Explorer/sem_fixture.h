@@ -18,7 +18,7 @@ static struct shared {
     uint32_t served, called, references;
     int order[8];
     int status[4]; /* of the functions of `waiters`: 1000 more than the status */
-    csk_gate_waiter_t waiters[4], *freed;
+    csk_waiter_t waiters[4], *freed;
     uint32_t is_child;
 } * shared;
 
@@ -84,7 +84,7 @@ __attribute__((unused)) static void is_conserved(void) {
  * is. */
 __attribute__((unused)) static void is_published(void) {
     if (sem->queue_lock != csk_process_mark()) return;
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
+    const csk_waiter_t *first = csk_sem_first(sem);
     EXPECT_EQUAL(sem->state & SEM_WAITERS, first != NULL);
     EXPECT(first == NULL || first->permits > csk_sem_free_in(sem->state));
     EXPECT(csk_sem_free_in(sem->state) <= csk_sem_most(sem));
@@ -92,10 +92,10 @@ __attribute__((unused)) static void is_published(void) {
 
 /* ---- Functions of waiters ---------------------------------------------------------------------------------------- */
 
-static inline int index_of(const csk_gate_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
+static inline int index_of(const csk_waiter_t *waiter) { return (int)(waiter - shared->waiters); }
 
 /* Notes the call; what was granted counts as taken. */
-__attribute__((unused)) static void note(csk_gate_waiter_t *waiter, void *context, int status) {
+__attribute__((unused)) static void note(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     int index = index_of(waiter);
     EXPECT_EQUAL(shared->status[index], 0);
@@ -107,7 +107,7 @@ __attribute__((unused)) static void note(csk_gate_waiter_t *waiter, void *contex
     shared->called++;
 }
 __attribute__((unused)) static void queue_async(int index, int32_t priority, uint32_t permits, int64_t deadline,
-                                                csk_gate_function_t function) {
+                                                csk_waiter_function_t function) {
     EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), permits, deadline,
                                     function, NULL),
                  0);

@@ -24,7 +24,7 @@ static inline void make_of_tasks(csk_sem_t *first_member, uint32_t permits, uint
 /* The flag says whether a call has to come to the queue lock. */
 __attribute__((unused)) static void is_published_or_pinned(void) {
     if (sem->queue_lock != csk_process_mark()) return;
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
+    const csk_waiter_t *first = csk_sem_first(sem);
     EXPECT_EQUAL(sem->state & SEM_WAITERS, first != NULL || csk_sem_pins(sem) != 0);
     EXPECT(first == NULL || first->permits > csk_sem_free_in(sem->state));
 }

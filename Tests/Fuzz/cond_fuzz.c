@@ -7,7 +7,7 @@
 
 static csk_gate_t gate;
 static csk_cond_t conds[CONDS];
-static csk_gate_waiter_t waiters[WAITERS + 1]; /* the last one closes */
+static csk_waiter_t waiters[WAITERS + 1]; /* the last one closes */
 static csk_gate_condition_t watches[WATCHES];
 
 static bool is_set(void *cell) { return over || *(bool *)cell; }
@@ -31,7 +31,7 @@ static void on_due(int who, void *context, int status) {
     for (int calls = fuzz_below(4); calls > 0; calls--) make_call(true);
     model_function_ended(due);
 }
-static void on_turn(csk_gate_waiter_t *waiter, void *context, int status) {
+static void on_turn(csk_waiter_t *waiter, void *context, int status) {
     on_due(FIRST_WAITER + (int)(waiter - waiters), context, status);
 }
 static void on_condition(csk_gate_condition_t *condition, void *context, int status) {

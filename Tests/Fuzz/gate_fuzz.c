@@ -5,7 +5,7 @@
 #include "gate_model.h"
 
 static csk_gate_t gate;
-static csk_gate_waiter_t waiters[WAITERS];
+static csk_waiter_t waiters[WAITERS];
 static uint32_t begun, ended; /* waits that the observer has seen */
 
 static void on_event(const csk_observer_t *observer, const csk_event_t *event) {
@@ -19,7 +19,7 @@ static const csk_observer_t observer = { .event = on_event };
 
 static void make_call(bool nested);
 
-static void on_due(csk_gate_waiter_t *waiter, void *context, int status) {
+static void on_due(csk_waiter_t *waiter, void *context, int status) {
     int index = (int)(waiter - waiters), expected_status;
     fuzz_note("%" PRId64 "/%d: the function of %d is called with %d", fuzz_tick(), fuzz_actor(), index, status);
     int expected = model_next_due(&expected_status);
@@ -92,7 +92,7 @@ static void lock_async(void) {
     bool plain = kind % 4 == 0, adoptable = !plain && kind % 2 == 1, with_function = kind < 240;
     if (plain) rank = csk_rank(fuzz_priority(), CSK_PLACE_BACK);
     int64_t deadline_ns = when == 6 ? CSK_NEVER : fuzz_deadline(fuzz_tick() + when, index);
-    csk_gate_function_t function = with_function ? on_due : NULL;
+    csk_waiter_function_t function = with_function ? on_due : NULL;
     void *context = (void *)(intptr_t)index;
     note(adoptable ? "csk_gate_lock_async_ranked, adoptable" : "csk_gate_lock_async", index, rank);
     int expected = model_lock_async(index, rank, deadline_ns, adoptable, with_function);

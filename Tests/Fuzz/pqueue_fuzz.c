@@ -6,7 +6,7 @@ enum { ITEMS = 12, WAITERS = 5, DUE = 64 };
 enum { POPS, PUSHES };
 static csk_pqueue_t queue;
 static csk_pqueue_item_t items[ITEMS];
-static csk_gate_waiter_t waiters[WAITERS];
+static csk_waiter_t waiters[WAITERS];
 
 static struct {
     int inside[ITEMS]; /* in the order of their pushes */
@@ -186,7 +186,7 @@ static void close_queue(void) {
 
 static void make_call(void);
 
-static void called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void called(csk_waiter_t *waiter, void *context, int status) {
     int index = (int)(waiter - waiters);
     fuzz_note("the function of %d is called with %d", index, status);
     /* The clock's thread has taken it out before. */
@@ -229,7 +229,7 @@ static void queue_waiter(int side) {
         model.line[side][model.in_line[side]++] = index;
         model_serve();
     }
-    csk_gate_function_t function = with_function ? called : NULL;
+    csk_waiter_function_t function = with_function ? called : NULL;
     void *context = (void *)(intptr_t)index;
     fuzz_note("csk_pqueue_%s_async(%d, %d, %d)", side == PUSHES ? "push" : "pop", index, item, priority);
     int status = side == PUSHES ? csk_pqueue_push_async(&queue, &waiters[index], &items[item], priority, deadline_ns,

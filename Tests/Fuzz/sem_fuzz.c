@@ -4,7 +4,7 @@
 
 enum { WAITERS = 7, DUE = 64 };
 static csk_sem_t sem;
-static csk_gate_waiter_t waiters[WAITERS];
+static csk_waiter_t waiters[WAITERS];
 
 static struct {
     int64_t free, in_all, most;
@@ -82,7 +82,7 @@ static void note(const char *call, int64_t a, int64_t b) {
 
 static void make_call(void);
 
-static void called(csk_gate_waiter_t *waiter, void *context, int status) {
+static void called(csk_waiter_t *waiter, void *context, int status) {
     int index = (int)(waiter - waiters);
     note("a function is called", index, status);
     /* The clock's thread has taken it out before. */

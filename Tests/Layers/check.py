@@ -200,7 +200,7 @@ PLANTED = [
     ("an upward look at a variable", "src/base/base.c",
      "unsigned long csk_planted(void) { extern unsigned long csk_rcu_period; return csk_rcu_period; }\n",
      "src/base/base.c:LINE: uses csk_rcu_period of rcu/rcu.c: "),
-    ("a circle of sources", "src/order/order_graph.c",
+    ("a circle of sources", "src/observe/order_graph.c",
      '#include "csynckernel/order.h"\nint csk_planted(csk_print_t print) { return csk_order_print(print, NULL); }\n',
      "sources call each other all round: order order_graph order_print"),
     ("a source outside of the layers", "src/planted.c", "int csk_planted;\n", "planted.c: stands in no layer"),

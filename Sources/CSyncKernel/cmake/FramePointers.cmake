@@ -3,7 +3,7 @@
 # without: it is short, leaves the register alone, and would pay for it.
 function(csynckernel_keep_frame_pointers)
     foreach(source ${ARGN})
-        if(source MATCHES "/src/(wait|lock|profile|order)/[^/]*$"
+        if(source MATCHES "/src/(wait|lock|observe)/[^/]*$"
            OR source MATCHES "/src/base/(counted|profile|stack)\\.c$"
            OR source MATCHES "/src/queue/workqueue_(told|wait)\\.c$"
            OR source MATCHES "/src/readwrite/rwlock_(async|queue|wait)\\.c$")

@@ -22,7 +22,7 @@ struct GateWaiter: @unchecked Sendable {
     @safe
     struct Memory {
         var later = unsafe csk_gate_later_t()
-        var waiter = unsafe csk_gate_waiter_t()
+        var waiter = unsafe csk_waiter_t()
         var status: Int32 = 0
         /// The reference that the kernel holds.
         var owner: (any GateWaiterOwner)?
@@ -36,11 +36,11 @@ struct GateWaiter: @unchecked Sendable {
     @inline(__always)
     init(in memory: inout Memory) { unsafe self.memory = RuntimeFacts.lastingAddress(of: &memory) }
 
-    @safe var waiter: UnsafeMutablePointer<csk_gate_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
+    @safe var waiter: UnsafeMutablePointer<csk_waiter_t> { unsafe memory.pointer(to: \.waiter)! }
 
     /// This runs in the middle of the kernel's work. It must not touch the owner, because releasing the owner may run
     /// code of users.
-    static let resolved: csk_gate_function_t = { _, context, status in
+    static let resolved: csk_waiter_function_t = { _, context, status in
         let memory = unsafe context!.assumingMemoryBound(to: Memory.self)
         unsafe memory.pointee.status = status
         let later = unsafe UnsafeSendablePointer(pointer: memory.pointer(to: \.later)!)
@@ -65,14 +65,14 @@ struct GateWaiter: @unchecked Sendable {
     /// The owner of a waiter that was granted the gate, before its lane's function holds the lane.
     @inline(__always)
     static func owner<Owner: GateWaiterOwner>(
-        of waiter: UnsafeMutablePointer<csk_gate_waiter_t>, as type: Owner.Type
+        of waiter: UnsafeMutablePointer<csk_waiter_t>, as type: Owner.Type
     ) -> Unmanaged<Owner> {
         let memory = unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self)
         return unsafe Unmanaged.passUnretained(unsafeDowncast(memory.pointee.owner!, to: type))
     }
 
     /// Takes the owner of a waiter that ``csk_gate_begin`` has handed over.
-    static func takeOwner(of waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> any GateWaiterOwner {
+    static func takeOwner(of waiter: UnsafeMutablePointer<csk_waiter_t>) -> any GateWaiterOwner {
         unsafe waiter.pointee.context.assumingMemoryBound(to: Memory.self).pointee.owner.take()!
     }
 
@@ -107,7 +107,7 @@ struct GateWaiter: @unchecked Sendable {
     /// for the kernel. It returns 0 or an errno value.
     func lock(
         owner: consuming any GateWaiterOwner,
-        by queue: (UnsafeMutablePointer<csk_gate_waiter_t>, csk_gate_function_t, UnsafeMutableRawPointer) -> Int32
+        by queue: (UnsafeMutablePointer<csk_waiter_t>, csk_waiter_function_t, UnsafeMutableRawPointer) -> Int32
     ) -> Int32 {
         accepted(owner) { unsafe queue(waiter, Self.resolved, memory) }
     }
@@ -129,10 +129,10 @@ struct GateWaiter: @unchecked Sendable {
     }
 
     /// Calls `body` with the waiter, which was resolved.
-    func read<Result>(_ body: (UnsafePointer<csk_gate_waiter_t>) -> Result) -> Result { unsafe body(waiter) }
+    func read<Result>(_ body: (UnsafePointer<csk_waiter_t>) -> Result) -> Result { unsafe body(waiter) }
 
     /// Calls `change` with the waiter, which cancels or changes it if it is queued at an object that is no gate.
-    func change(by change: (UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32) { _ = unsafe change(waiter) }
+    func change(by change: (UnsafeMutablePointer<csk_waiter_t>) -> Int32) { _ = unsafe change(waiter) }
 
     /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
     func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {

@@ -31,7 +31,7 @@ class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
     func isGranted() -> Bool { true }
 
     /// Resolves the wait with `ECANCELED` at the object, if it has not been granted. It returns the kernel's status.
-    func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {
+    func cancel(_ waiter: UnsafeMutablePointer<csk_waiter_t>) -> Int32 {
         fatalError("KernelWait: a subclass must override cancel(_:)")
     }
 

@@ -58,7 +58,7 @@ enum CommandLane {
     /// Performs the first command. It returns true if the gate is the lane's once more and the caller is to perform the
     /// lane's next command.
     private static func performFirst(_ gate: UnsafeMutablePointer<csk_gate_t>, _ lane: Lane, _ key: UInt64) -> Bool {
-        var waiter: UnsafeMutablePointer<csk_gate_waiter_t>?
+        var waiter: UnsafeMutablePointer<csk_waiter_t>?
         guard unsafe csk_gate_begin(gate, lane, &waiter) == 0 else { return false }
         var goesOn = false
         // The command's closures are released outside of the section.

@@ -20,7 +20,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
         super.init(of: owner)
     }
 
-    override func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {
+    override func cancel(_ waiter: UnsafeMutablePointer<csk_waiter_t>) -> Int32 {
         unsafe csk_sem_cancel(semaphore, waiter)
     }
 

@@ -10,7 +10,7 @@ final class PriorityQueueWait: KernelWait, @unchecked Sendable {
         super.init(of: owner)
     }
 
-    override func cancel(_ waiter: UnsafeMutablePointer<csk_gate_waiter_t>) -> Int32 {
+    override func cancel(_ waiter: UnsafeMutablePointer<csk_waiter_t>) -> Int32 {
         unsafe csk_pqueue_cancel(queue, waiter)
     }
 

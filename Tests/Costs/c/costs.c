@@ -73,7 +73,7 @@ static void write_plain(void) {
 /* ---- Semaphores -------------------------------------------------------------------------------------------------- */
 
 static csk_sem_t permits, none;
-static csk_gate_waiter_t waiter;
+static csk_waiter_t waiter;
 
 static void sem_wait_and_signal(void) {
     must(csk_sem_wait(&permits, 0, 1));
@@ -90,9 +90,7 @@ static void sem_try_and_signal(void) {
 static void sem_try_in_vain(void) {
     if (csk_sem_trywait(&none, 0, 1) != EBUSY) abort();
 }
-static void sem_called(csk_gate_waiter_t *called, void *context, int status) {
-    (void)called, (void)context, (void)status;
-}
+static void sem_called(csk_waiter_t *called, void *context, int status) { (void)called, (void)context, (void)status; }
 static void sem_queue_and_cancel(void) {
     must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
     must(csk_sem_cancel(&none, &waiter));

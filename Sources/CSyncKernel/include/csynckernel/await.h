@@ -128,14 +128,14 @@ typedef void (*csk_gate_condition_function_t)(csk_gate_condition_t *condition, v
 
 /* The fields belong to the library. */
 struct csk_gate_conditions {
-    csk_gate_waiter_t *oldest;
+    csk_waiter_t *oldest;
     csk_gate_condition_t *first;
 };
 
 /* What a predicate is waited for with. The caller owns the memory, zero-fills it once, and keeps it in place until its
  * function is called. The fields belong to the library. */
 struct csk_gate_condition {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_gate_predicate_t predicate;
     void *predicate_context;
     csk_gate_condition_function_t function; /* NULL for a thread that waits */

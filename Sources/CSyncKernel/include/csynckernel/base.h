@@ -105,6 +105,16 @@ static inline void *csk_thread_pointer(void) {
 
 CSK_BEGIN_DECLS
 
+/* The identity of the calling thread in plain gates: its thread pointer, whose low four bits are zero. Another thread
+ * may have the same one once this thread has ended. */
+static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)CSK_THREAD_POINTER(); }
+
+/* The identity of the calling thread in mutexes and recursive gates: a number that no other thread of the process ever
+ * has, with bit 63 set and the low four bits zero. It is CSK_THREAD_UNNUMBERED until the thread first needs a
+ * number. */
+#define CSK_THREAD_UNNUMBERED UINT64_C(32)
+CSK_API extern __thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec")));
+
 /* The version of the library that the program is linked with, for example "0.1.0". It may differ from the header's
  * version. Never blocks. */
 CSK_API const char *csk_version(void);

@@ -16,6 +16,7 @@
 #include "arrivals.h"
 #include "heap.h"
 #include "timer.h"
+#include "waiter.h"
 #include "pool.h"
 #include "observe.h"
 #include "profile.h"

@@ -2,7 +2,7 @@
  * callbacks.
  *
  * A gate has one holder at a time. Waiters are granted by rank: a higher priority goes first, and within one priority
- * the earliest arrival. A waiter is a thread that blocks in csk_gate_lock, or a caller-owned csk_gate_waiter_t whose
+ * the earliest arrival. A waiter is a thread that blocks in csk_gate_lock, or a caller-owned csk_waiter_t whose
  * function is called when the gate is granted to it.
  *
  * Policies
@@ -57,7 +57,7 @@
  *     static csk_gate_t gate = CSK_GATE_INITIALIZER;
  *     static long balance;
  *
- *     static void add_interest(csk_gate_waiter_t *waiter, void *context, int status) {
+ *     static void add_interest(csk_waiter_t *waiter, void *context, int status) {
  *         (void)waiter;
  *         if (status != 0) return;  // ETIMEDOUT, ECANCELED: not granted
  *         balance += *(const long *)context;
@@ -65,7 +65,7 @@
  *     }
  *
  *     int main(void) {
- *         static csk_gate_waiter_t waiter;
+ *         static csk_waiter_t waiter;
  *         static long interest = 7;
  *
  *         // Priority 10; 5 ms at most.
@@ -86,14 +86,9 @@
 #ifndef CSK_GATE_H
 #define CSK_GATE_H
 
-#include "arrivals.h"
-#include "timer.h"
+#include "waiter.h"
 
 CSK_BEGIN_DECLS
-
-typedef struct csk_gate csk_gate_t;
-typedef struct csk_gate_waiter csk_gate_waiter_t;
-typedef struct csk_gate_lane csk_gate_lane_t;
 
 enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
@@ -114,8 +109,8 @@ struct csk_gate {
     uint32_t bypass_limit;
     csk_heap_t waiters;
     int64_t next_ticket;
-    csk_gate_waiter_t *oldest;
-    csk_gate_waiter_t *pending;
+    csk_waiter_t *oldest;
+    csk_waiter_t *pending;
     uint32_t oldest_bypassed;
     uint32_t bounded; /* waiters that are under a limit */
     uint32_t waiting;
@@ -135,73 +130,6 @@ struct csk_gate {
     { 0 }
 #endif
 
-/* Called once for each asynchronous waiter that was accepted. With status 0 the waiter holds the gate, which must be
- * unlocked in the end. With ETIMEDOUT or ECANCELED it does not. The function runs on the thread that granted the gate
- * or ended the wait: one that leaves the gate, comes, gives up, cancels, queues or forgets a waiter, or the timers'
- * thread; possibly before csk_gate_lock_async returns. It never runs recursively: functions of later grants run after
- * it has returned. No lock is held while it runs. It must not block, since its thread may be on its way into, or out
- * of, any gate. The waiter is the caller's again, except that an adoptable one stays in use until csk_gate_adopt has
- * returned 0. */
-typedef void (*csk_gate_function_t)(csk_gate_waiter_t *waiter, void *context, int status);
-
-/* An asynchronous waiter. The caller owns the memory, zero-fills it once, and keeps it in place while it waits. The
- * fields belong to the library. */
-struct csk_gate_waiter {
-    csk_heap_node_t node;
-    csk_arrival_t arrival;            /* at a gate or a semaphore: see arrivals.h */
-    csk_gate_waiter_t *older, *newer; /* elsewhere */
-    union {
-        csk_gate_t *gate;
-        struct csk_rwlock *rwlock;
-        void *object;
-    };
-    csk_gate_function_t function;
-    void *context; /* the caller's */
-    union {
-        csk_gate_lane_t *lane;
-        struct csk_pqueue_item *item; /* at a priority queue: what is pushed, or was taken */
-    };
-    int64_t deadline_ns;
-    int64_t since_ns;
-    union {
-        int64_t granted_ns; /* a callback: when the grace of its grant began; 0 before */
-        int64_t told_ns;    /* a thread: see src/lock/gate_aside.h */
-    };
-    union {
-        int64_t grace_ns;
-        int64_t first_told_ns; /* a thread at a gate: see src/lock/gate_aside.h */
-    };
-    union {
-        csk_gate_waiter_t *next_ready;
-        uint64_t task; /* a callback, while it waits and views list it: the task that waits by it; 0 for none. At a
-                          semaphore that may record its holder: the waiter, see src/lock/sem_queue.h */
-    };
-    union {
-        uint64_t thread;
-        uint64_t stack; /* a callback: the number of the stack with which it began to wait, for the profile */
-    };
-    uint32_t word;
-    uint32_t state;
-    union {
-        uint32_t followers; /* at a read-write lock: enqueued writes that stand behind this one, as one waiter */
-        uint32_t permits;   /* at a semaphore */
-    };
-    int32_t status;
-    union {
-        uint8_t adoptable; /* at a gate */
-        uint8_t hand_over; /* at a read-write lock: see src/readwrite/rwlock_queue.h */
-    };
-    uint8_t deadline_started;
-    uint8_t grace_started;
-    uint8_t due;
-    uint8_t has_waited;
-    uint8_t mode;
-    uint8_t stays;  /* it can't be cancelled */
-    uint8_t timers; /* timers that have to be stopped before its function is called */
-    csk_timer_t deadline;
-    csk_timer_t grace;
-};
-
 /* Called when the gate is granted to a lane. It runs like the function of a waiter. It first makes sure that gate and
  * lane stay in place, then calls csk_gate_lane_taken, and has the lane's queue call csk_gate_begin. */
 typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
@@ -214,7 +142,7 @@ struct csk_gate_lane {
     void *context;
     csk_heap_t waiters;
     csk_heap_t lost;
-    csk_gate_waiter_t *front;
+    csk_waiter_t *front;
     csk_gate_lane_t *next_ready;
     uint8_t granted;
     uint8_t stalled;
@@ -245,16 +173,6 @@ CSK_API int csk_gate_destroy(csk_gate_t *gate);
 /* For the inline functions only. */
 #define CSK_GATE_READY UINT64_C(1)   /* `summary` of a FAST gate without waiters */
 #define CSK_GATE_NOBODY UINT64_C(16) /* `held` of a gate that is held by no thread in particular */
-
-/* The identity of the calling thread in plain gates: its thread pointer, whose low four bits are zero. Another thread
- * may have the same one once this thread has ended. */
-static inline uint64_t csk_self(void) { return (uint64_t)(uintptr_t)CSK_THREAD_POINTER(); }
-
-/* The identity of the calling thread in mutexes and recursive gates: a number that no other thread of the process ever
- * has, with bit 63 set and the low four bits zero. It is CSK_THREAD_UNNUMBERED until the thread first needs a
- * number. */
-#define CSK_THREAD_UNNUMBERED UINT64_C(32)
-CSK_API extern __thread uint64_t csk_thread_number __attribute__((tls_model("initial-exec")));
 
 /* For the inline functions only: what they call where the inline path ends. */
 CSK_API int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns);
@@ -385,28 +303,29 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
-/* Queues `waiter`; `function` is called once, when the gate is granted to it or the deadline has passed. Returns 0;
- * ESHUTDOWN; EBUSY when the waiter is in use; EINVAL without a function; EAGAIN or ENOMEM when the timer thread can't
- * be started. Never waits for the gate. The calling thread itself may hold the gate: the waiter is then granted the
- * gate once the thread leaves. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority,
-                                             int64_t deadline_ns, csk_gate_function_t function, void *context);
+/* Queues `waiter`; `function` is called once, as waiter.h says, when the gate is granted to it or the deadline has
+ * passed. With status 0 the waiter holds the gate, which must be unlocked in the end. With ETIMEDOUT or ECANCELED it
+ * does not. An adoptable waiter stays in use until csk_gate_adopt has returned 0. Returns 0; ESHUTDOWN; EBUSY when the
+ * waiter is in use; EINVAL without a function; EAGAIN or ENOMEM when the timer thread can't be started. Never waits for
+ * the gate. The calling thread itself may hold the gate: the waiter is then granted the gate once the thread leaves. */
+CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority,
+                                             int64_t deadline_ns, csk_waiter_function_t function, void *context);
 /* Queues `waiter` at any rank. EINVAL also for a rank that csk_rank does not give. The grant of an `adoptable` waiter
  * is provisional until csk_gate_adopt: see there. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
-                                                    int64_t deadline_ns, bool adoptable, csk_gate_function_t function,
+CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
+                                                    int64_t deadline_ns, bool adoptable, csk_waiter_function_t function,
                                                     void *context);
 
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
  * does not wait, because it was never queued, was granted, or timed out, or is the one that closes the gate; nothing
  * has changed then. */
-CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* Gives a waiting waiter a higher rank: among those of that rank, and in its lane, it stands where it arrived. A rank
  * that is not higher changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters,
  * that of this one too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
  * csk_gate_cancel does. A waiter that is queued again by csk_gate_relock_async has the rank that it had. */
-CSK_API int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
+CSK_API int csk_gate_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank);
 
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
@@ -418,13 +337,13 @@ CSK_API int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank
  *
  * It is ILLEGAL to adopt for a waiter whose grant was unlocked already: while the gate is granted to another waiter
  * that needs no adoption, the two can't be told apart. */
-CSK_API CSK_MUST_USE int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API CSK_MUST_USE int csk_gate_adopt(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. Returns 0 or
  * EINVAL. */
-CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Gives up a grant that was lost, instead of queueing the waiter again; for a waiter of a lane, also a grant that it
  * has not adopted. Returns 0 or EINVAL. */
-CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+CSK_API int csk_gate_forget(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* Refuses all later arrivals (ESHUTDOWN), and queues `waiter` behind everything accepted so far. When its function is
  * called, the waiter holds the gate for good, and what the gate protects can be destroyed. Then the gate itself can be,
@@ -432,7 +351,7 @@ CSK_API int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
  * call of the gate has returned, among them this one and the one that calls `function`. Returns 0; ESHUTDOWN the second
  * time; EBUSY when the waiter is in use; EINVAL without a function. If the gate has no holder, no waiter and no lost
  * grant, `function` is called before this returns, or after the function of a waiter that calls this. */
-CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function,
+CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t function,
                                         void *context);
 
 /* ---- Lanes: waiters that are performed on one queue or executor -----------------------------------------------------
@@ -450,8 +369,8 @@ CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *wai
  * another. The function of the granted waiter is called, and adopts. */
 
 /* Queues `waiter` as csk_gate_lock_async_ranked does, in a lane. */
-CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
-                                            int64_t deadline_ns, csk_gate_lane_t *lane, csk_gate_function_t function,
+CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
+                                            int64_t deadline_ns, csk_gate_lane_t *lane, csk_waiter_function_t function,
                                             void *context);
 
 /* Queues `waiter` in the lane of the queue or executor that `key` names, a different number for each. The lane is
@@ -460,9 +379,9 @@ CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t 
  * the gate has no waiters and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
  * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(n / 16) more,
  * where n is the most lanes that were ever in use at once. */
-CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank,
+CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
                                              int64_t deadline_ns, csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
-                                             csk_gate_lane_t **spare, csk_gate_function_t function, void *context);
+                                             csk_gate_lane_t **spare, csk_waiter_function_t function, void *context);
 
 /* Takes a lane out of a set that is no longer in use, so that its memory can be freed. Returns NULL when there is none
  * left. */
@@ -489,7 +408,7 @@ static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) 
  * again. Returns 0 or one of these. EAGAIN: no waiter can begin now, since all have timed out or been cancelled, or the
  * grant was lost; the lane's function is called again when it is the lane's turn. EINVAL: no begin is owed. Never
  * waits. O(log n) amortized. */
-CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter);
+CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_waiter_t **waiter);
 
 /* Leaves a gate that the calling thread holds, on a thread that can begin on the lane's queue. If it stores true in
  * *goes_on, the gate was granted to that lane, the lane's function is not called, and a csk_gate_begin is owed. `key`

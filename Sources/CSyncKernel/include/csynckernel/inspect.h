@@ -106,7 +106,7 @@ typedef struct csk_inspected_waiter {
     int64_t deadline_ns;           /* CSK_NEVER: it has none, or it is not known */
     csk_inspected_thread_t thread; /* of a thread; zero for a callback */
     uint64_t wait;                 /* which of the thread's waits it is: another number for each wait. 0: not known */
-    const void *waiter;            /* of a callback: the caller's csk_gate_waiter_t, csk_gate_condition_t, or
+    const void *waiter;            /* of a callback: the caller's csk_waiter_t, csk_gate_condition_t, or
                                       csk_workqueue_wait_t; of a task at an object of its runtime's what task.h says.
                                       Only its address may be used */
     const void *function;          /* of a callback: its function; NULL for a task at an object of its runtime's */

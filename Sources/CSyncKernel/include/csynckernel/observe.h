@@ -17,7 +17,7 @@
  *             __atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
  *     }
  *
- *     static void leave(csk_gate_waiter_t *waiter, void *context, int status) {
+ *     static void leave(csk_waiter_t *waiter, void *context, int status) {
  *         (void)waiter;
  *         if (status == 0) csk_gate_unlock(context);
  *     }
@@ -25,7 +25,7 @@
  *     int main(void) {
  *         static const csk_observer_t observer = { count, NULL };
  *         static csk_gate_t gate = CSK_GATE_INITIALIZER;
- *         static csk_gate_waiter_t waiter;
+ *         static csk_waiter_t waiter;
  *         csk_observe(&observer);
  *         if (csk_gate_lock(&gate, 0) != 0) return 1;
  *         // Waits for the gate without a thread.

@@ -52,7 +52,7 @@
 
 #include <pthread.h>
 
-#include "gate.h"
+#include "waiter.h"
 
 CSK_BEGIN_DECLS
 
@@ -65,8 +65,8 @@ typedef struct csk_pqueue_item {
 /* The fields belong to the library. Waiters for an item or for a place, by arrival. The first `promised` of them are
  * threads that have been woken for it; an asynchronous waiter leaves the line when it is served. */
 typedef struct csk_pqueue_line {
-    csk_gate_waiter_t *first, *last; /* a thread's lives on its stack */
-    csk_gate_waiter_t *unpromised;   /* the first that has not been woken; NULL when all have */
+    csk_waiter_t *first, *last; /* a thread's lives on its stack */
+    csk_waiter_t *unpromised;   /* the first that has not been woken; NULL when all have */
     uint32_t promised;
     uint8_t spins[4]; /* whether spinning before a wait has paid */
 } csk_pqueue_line_t;
@@ -144,17 +144,17 @@ CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_
  * trypop are the better way to try.
  *
  * Adds an item, which is the caller's again if the function is called with another status than 0. O(1). */
-CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, csk_pqueue_item_t *item,
-                                               int32_t priority, int64_t deadline_ns, csk_gate_function_t function,
+CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, csk_waiter_t *waiter, csk_pqueue_item_t *item,
+                                               int32_t priority, int64_t deadline_ns, csk_waiter_function_t function,
                                                void *context);
 /* Takes the first item in order, which csk_pqueue_taken gives. O(log n) amortized. */
-CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int64_t deadline_ns,
-                                              csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t deadline_ns,
+                                              csk_waiter_function_t function, void *context);
 /* The item that was taken for `waiter`, once its function has been called with 0 and before it is used again. */
-static inline csk_pqueue_item_t *csk_pqueue_taken(const csk_gate_waiter_t *waiter) { return waiter->item; }
+static inline csk_pqueue_item_t *csk_pqueue_taken(const csk_waiter_t *waiter) { return waiter->item; }
 /* Takes a waiter out of its line. After 0 its function has been or is being called with ECANCELED. After EBUSY the
  * waiter does not wait: its function was called before. O(1). */
-CSK_API int csk_pqueue_cancel(csk_pqueue_t *queue, csk_gate_waiter_t *waiter);
+CSK_API int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter);
 
 /* ---- Closing and looking ----------------------------------------------------------------------------------------- */
 

@@ -81,7 +81,7 @@
 #ifndef CSK_RWLOCK_H
 #define CSK_RWLOCK_H
 
-#include "gate.h"
+#include "waiter.h"
 #include "pool.h"
 
 CSK_BEGIN_DECLS
@@ -96,7 +96,7 @@ typedef struct csk_rwlock_attr {
 /* The fields belong to the library; src/readwrite/rwlock_queue.h says what may change each. */
 typedef struct csk_rwlock {
     uint64_t state;
-    csk_gate_waiter_t *first, *last;
+    csk_waiter_t *first, *last;
     uint64_t writes;
     uint32_t queue_lock;
     uint32_t waiting;
@@ -275,11 +275,11 @@ enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
  * runs without any lock, and must not block. The thread that goes on with the lock calls csk_rwlock_adopt, and
  * csk_rwlock_unlock in the end. Returns 0; EINVAL (no such mode, or no function); EBUSY (the waiter is in use); ENOTSUP
  * for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
-CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode,
-                                               int64_t deadline_ns, csk_gate_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
+                                               csk_waiter_function_t function, void *context);
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
  * does not wait. */
-CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
+CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_waiter_t *waiter);
 /* Makes the calling thread the holder of what was granted to a waiter in `mode`. Its own calls know that from then on.
  * Returns 0; EINVAL (nothing of that kind is to be adopted); EDEADLK (the thread holds the lock already); or ENOMEM,
  * which only reading gives, and after which the grant is still to be adopted. */
@@ -290,7 +290,7 @@ CSK_API CSK_MUST_USE int csk_rwlock_adopt(csk_rwlock_t *lock, int mode);
 typedef struct csk_rwlock_work csk_rwlock_work_t;
 typedef void (*csk_rwlock_work_function_t)(csk_rwlock_work_t *work, void *context, int status);
 struct csk_rwlock_work {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_pool_item_t item;
     csk_rwlock_work_function_t function;
     void *context;

@@ -7,7 +7,7 @@
  * the first in order asks for more than there are, no waiter of its priority or a lower one gets any: many small
  * requests can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit allows
  * (csk_sem_attr_t). A waiter that was overtaken more often goes first, and bars all others while it asks for more than
- * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_gate_waiter_t whose function is
+ * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_waiter_t whose function is
  * called when the permits are its. Both kinds stand in one queue.
  *
  * Permits have no owner: any thread may signal. An uncontended wait or signal costs one locked instruction and no call.
@@ -55,7 +55,7 @@
 #ifndef CSK_SEM_H
 #define CSK_SEM_H
 
-#include "gate.h"
+#include "waiter.h"
 
 CSK_BEGIN_DECLS
 
@@ -185,16 +185,15 @@ CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
  * whatever thread gave the permits or ended the wait, possibly before csk_sem_wait_async returns. It never runs
  * recursively, runs without any lock, and must not block. Never waits. Returns 0; EINVAL, also without a function;
  * EBUSY (the waiter is in use); EUSERS; EAGAIN or ENOMEM (the timer thread can't be started). */
-CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank,
-                                            uint32_t permits, int64_t deadline_ns, csk_gate_function_t function,
-                                            void *context);
+CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+                                            int64_t deadline_ns, csk_waiter_function_t function, void *context);
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
  * does not wait. */
-CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter);
+CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter);
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing. Never waits. It may run functions of waiters, that of this one too. O(log n) amortized, and for each
  * that it serves. Returns 0; EINVAL for a rank that is none; or EBUSY where the waiter does not wait. */
-CSK_API int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank);
+CSK_API int csk_sem_raise(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */
 

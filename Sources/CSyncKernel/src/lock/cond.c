@@ -71,13 +71,13 @@ static void count_waiting(csk_cond_t *cond, int change) {
 }
 
 /* Called under the queue lock. */
-static void take_out(csk_cond_t *cond, csk_gate_waiter_t *waiter) {
+static void take_out(csk_cond_t *cond, csk_waiter_t *waiter) {
     csk_heap_remove(&cond->waiters, &waiter->node);
     count_waiting(cond, -1);
 }
 
 /* Returns false where the gate is closed: a thread that leaves it never comes back. */
-static bool begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
+static bool begin_wait(csk_cond_t *cond, csk_waiter_t *self) {
     lock_queue(cond);
     bool may_wait = !cond->gate->closed;
     if (may_wait) {
@@ -91,7 +91,7 @@ static bool begin_wait(csk_cond_t *cond, csk_gate_waiter_t *self) {
 }
 
 /* The deadline has passed. Returns false when a signal was faster. */
-static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self) {
+static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_waiter_t *self) {
     csk_gate_lock_queue(gate);
     bool waits = csk_waiter_state(self) == WAITER_IDLE;
     if (waits) take_out(cond, self);
@@ -100,8 +100,7 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self)
 }
 
 /* Waits until it is signalled. Returns 0, or ETIMEDOUT without a signal by the deadline. */
-static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_gate_waiter_t *self, int64_t since_ns,
-                        int64_t deadline_ns) {
+static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_waiter_t *self, int64_t since_ns, int64_t deadline_ns) {
     csk_watch_word_awake(self, deadline_ns);
     csk_wait_t wait = { .object = cond,
                         .object_kind = CSK_OBJECT_COND,
@@ -128,7 +127,7 @@ static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t dea
     csk_mutex_prepare(gate); /* it is held: if its form is undecided, it is a mutex's */
     uint64_t self = csk_gate_holder(gate);
     uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
     int64_t since_ns = waiter.since_ns;
     csk_trampoline_begin_wait();
@@ -171,7 +170,7 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
 /* Called under the queue lock. Moves the first that waits into the gate's queue, where it begins to wait for the gate
  * now. `ticket` is the one that the gate gave out before. */
 static void move_first(csk_cond_t *cond, int64_t ticket, int64_t now_ns) {
-    csk_gate_waiter_t *waiter = csk_waiter_of_node(csk_heap_top(&cond->waiters));
+    csk_waiter_t *waiter = csk_waiter_of_node(csk_heap_top(&cond->waiters));
     take_out(cond, waiter);
     waiter->since_ns = now_ns;
     waiter->node.ticket = csk_waiter_ticket(&ticket, waiter->node.rank);

@@ -116,14 +116,14 @@ int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* The designated waiter spins for a moment before it gives up. Meanwhile no leaver wakes another. */
-static void watch_gate(void *object, csk_gate_waiter_t *self) {
+static void watch_gate(void *object, csk_waiter_t *self) {
     csk_gate_t *gate = object;
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin))
         if (csk_gate_holder(gate) == 0 || csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED) return;
 }
 
-static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
+static enum csk_try try_to_enter(void *object, csk_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_gate_t *gate = object;
     bool entered = csk_waiter_state(self) == WAITER_GRANTED, back = !entered && csk_gate_come_back(gate, self);
     bool next = !entered && csk_gate_next(gate) == self;
@@ -143,14 +143,14 @@ static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool aga
     return entered ? TRY_ENTERED : TRY_GAVE_UP;
 }
 
-static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+static int park(void *object, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     return csk_gate_park(object, self, deadline_ns, watch);
 }
 
 /* Once the queue lock is free, the granter has published the grant and has finished with the gate. A thread whose
  * deadline has passed as well comes here out of the queue lock, where it saw the grant: it need not, but the waiter of
  * the read-write lock must, and both leave by the same function (leave_queue in waiter.c). */
-static void await_granter(void *object, csk_gate_waiter_t *self) {
+static void await_granter(void *object, csk_waiter_t *self) {
     csk_gate_t *gate = object;
     (void)self;
     csk_gate_lock_queue(gate);
@@ -163,7 +163,7 @@ const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,
 /* Queues the calling thread and waits, or lets it in after all; not if it has marked the gate, and steps aside. */
 static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted,
                          int64_t since_ns) {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
     csk_waiter_came(&waiter, since_ns);
     csk_effects_t effects = { 0 };

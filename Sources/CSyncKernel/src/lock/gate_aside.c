@@ -6,7 +6,7 @@ __thread const csk_gate_t *csk_gate_noted __attribute__((tls_model("initial-exec
 
 void csk_gate_look_for_late(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next = csk_gate_next(gate);
+    csk_waiter_t *next = csk_gate_next(gate);
     int64_t now_ns = csk_platform_now();
     bool coming = next != NULL && csk_load(&next->word, CSK_RELAXED) == WORD_TRY;
     if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
@@ -18,6 +18,6 @@ void csk_gate_look_for_late(csk_gate_t *gate) {
 }
 
 bool csk_gate_steps_aside(const csk_gate_t *gate, csk_rank_t rank) {
-    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    const csk_waiter_t *next = csk_gate_next(gate);
     return next != NULL && next->node.rank >= rank;
 }

@@ -8,17 +8,17 @@
 static const int64_t first_grace_ns = 1000000;
 static const int64_t longest_grace_ns = 1000000000;
 
-static csk_gate_waiter_t *waiter_of_grace(csk_timer_t *timer) {
-    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, grace));
+static csk_waiter_t *waiter_of_grace(csk_timer_t *timer) {
+    return (csk_waiter_t *)((char *)timer - offsetof(csk_waiter_t, grace));
 }
 
-static bool take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, int status) {
+static bool take_out(csk_gate_t *gate, csk_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_gate_queue_kind, gate, waiter, status);
 }
 
 /* Whether the pending grant may be taken back now. If the function of its lane has not yet taken hold of the lane, that
  * function starts the clock anew. If this was the clock of an earlier grant, it runs on. */
-static bool is_over(csk_gate_t *gate, csk_gate_waiter_t *pending) {
+static bool is_over(csk_gate_t *gate, csk_waiter_t *pending) {
     uint8_t due = 1;
     if (pending->lane != NULL) {
         if (csk_cas(&pending->lane->due, &due, 2, CSK_RELAXED)) return false;
@@ -42,13 +42,13 @@ void csk_gate_restart_grace(csk_gate_t *gate) {
 /* A grant was not adopted in time. If others wait, the gate goes to the next of them. The waiter keeps its ticket. */
 static void grace_ended(csk_timer_t *timer, void *context) {
     csk_gate_t *gate = context;
-    csk_gate_waiter_t *waiter = waiter_of_grace(timer);
+    csk_waiter_t *waiter = waiter_of_grace(timer);
     csk_effects_t effects = { 0 };
     csk_rank_t rank = 0;
     int64_t since_ns = 0;
     csk_gate_lock_queue(gate);
     waiter->grace_started = 0;
-    csk_gate_waiter_t *next = csk_gate_next(gate);
+    csk_waiter_t *next = csk_gate_next(gate);
     bool lost = csk_gate_pending(gate) == waiter && is_over(gate, waiter), newly_waits = false;
     bool waits = next != NULL && next->node.rank != GATE_RANK_CLOSER, leaves = false;
     if (lost && !waits && !csk_gate_lane_has_better(waiter->lane)) {
@@ -81,7 +81,7 @@ static void grace_ended(csk_timer_t *timer, void *context) {
 enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
 
 /* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
-static int grant_or_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+static int grant_or_insert(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
     /* One that is granted at once is to cost the least: without the hint gcc 12 jumps once more on its way. */
@@ -114,14 +114,14 @@ static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_effec
 
 /* Until its function is called, a waiter is in some thread's list of functions that are due. Once the function is
  * called, a grant that needs no adoption is over for the waiter. */
-static bool is_in_use(const csk_gate_waiter_t *waiter) {
+static bool is_in_use(const csk_waiter_t *waiter) {
     if (csk_waiter_is_due(waiter)) return true;
     return csk_waiter_state(waiter) != WAITER_IDLE && (csk_waiter_state(waiter) != WAITER_GRANTED || waiter->adoptable);
 }
 
 /* What the caller wants of a waiter. It is written to the waiter only once that is known not to be in use. */
 typedef struct {
-    csk_gate_function_t function;
+    csk_waiter_function_t function;
     void *context;
     csk_gate_lane_t *lane;
     csk_rank_t rank;
@@ -134,7 +134,7 @@ typedef struct {
     bool is_queue;
 } request_t;
 
-static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
+static int queue_waiter(csk_gate_t *gate, csk_waiter_t *waiter, const request_t *request) {
     csk_effects_t effects = { 0 };
     bool closing = request->closing;
     csk_rank_t rank = csk_rank_in_order(request->rank);
@@ -165,8 +165,8 @@ static int queue_waiter(csk_gate_t *gate, csk_gate_waiter_t *waiter, const reque
     return status;
 }
 
-int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                               bool adoptable, csk_gate_function_t function, void *context) {
+int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                               bool adoptable, csk_waiter_function_t function, void *context) {
     if (function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
@@ -177,7 +177,7 @@ int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_
     return queue_waiter(gate, waiter, &request);
 }
 
-static int queue_in_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, const request_t *request) {
+static int queue_in_lane(csk_gate_t *gate, csk_waiter_t *waiter, const request_t *request) {
     if (request->function == NULL || !csk_is_rank_or_unnamed(request->rank)) return EINVAL;
     int error = csk_timer_prepare();
     if (error != 0) return error;
@@ -185,41 +185,39 @@ static int queue_in_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, const requ
     return queue_waiter(gate, waiter, request);
 }
 
-int csk_gate_lock_lane(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                       csk_gate_lane_t *lane, csk_gate_function_t function, void *context) {
+int csk_gate_lock_lane(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+                       csk_gate_lane_t *lane, csk_waiter_function_t function, void *context) {
     if (lane == NULL) return EINVAL;
     request_t request = { function, context, lane, rank, deadline_ns, .adoptable = true };
     return queue_in_lane(gate, waiter, &request);
 }
 
-int csk_gate_lock_keyed(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
+int csk_gate_lock_keyed(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
                         csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare,
-                        csk_gate_function_t function, void *context) {
+                        csk_waiter_function_t function, void *context) {
     if (lanes == NULL || spare == NULL) return EINVAL;
     request_t request = { function,          context,        NULL,           rank,       deadline_ns,
                           .adoptable = true, .lanes = lanes, .spare = spare, .key = key, .is_queue = is_queue };
     return queue_in_lane(gate, waiter, &request);
 }
 
-int csk_gate_lock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
-                        csk_gate_function_t function, void *context) {
+int csk_gate_lock_async(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
+                        csk_waiter_function_t function, void *context) {
     return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function,
                                       context);
 }
 
-int csk_gate_close(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_gate_function_t function, void *context) {
+int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     csk_gate_prepare(gate);
     request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, .closing = true };
     return queue_waiter(gate, waiter, &request);
 }
 
-int csk_gate_cancel(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
-    return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY;
-}
+int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) { return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY; }
 
 /* To the rest of the gate this is a waiter that comes, and that has its ticket already. */
-int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+int csk_gate_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank) {
     if (!csk_is_rank(rank)) return EINVAL;
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -236,7 +234,7 @@ int csk_gate_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank)
     return waits ? 0 : EBUSY;
 }
 
-int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_adopt(gate, waiter);
     csk_gate_lock_queue(gate);
     int status = csk_waiter_state(waiter) == WAITER_GRANTED ? 0
@@ -260,14 +258,14 @@ int csk_gate_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 /* Called under the queue lock. Returns whether `waiter` had lost its grant. If so it has no claim any more. */
-static bool settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static bool settle_lost(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (csk_waiter_state(waiter) != WAITER_LOST) return false;
     csk_waiter_set(waiter, WAITER_IDLE);
     csk_gate_count_lost(gate, -1);
     return true;
 }
 
-int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_relock_async(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_relock(gate, waiter);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
@@ -280,7 +278,7 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return lost ? 0 : EINVAL;
 }
 
-int csk_gate_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (waiter->lane != NULL) return csk_gate_lane_forget(gate, waiter);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);

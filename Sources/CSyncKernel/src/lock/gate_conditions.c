@@ -193,7 +193,7 @@ static bool ask_in_order(csk_gate_t *gate) {
 static bool nobody_comes(csk_gate_t *gate) {
     if (!csk_gate_has_lost_grants(gate)) return false;
     csk_gate_lock_queue(gate);
-    const csk_gate_waiter_t *next = csk_gate_next(gate);
+    const csk_waiter_t *next = csk_gate_next(gate);
     bool nobody = next == NULL || next->function == NULL || next->deadline_ns != CSK_NEVER;
     csk_queue_unlock(&gate->queue_lock);
     return nobody;

@@ -1,7 +1,7 @@
 #include "lock/gate_grace.h"
 
 void csk_gate_start_grace(csk_gate_t *gate) {
-    csk_gate_waiter_t *pending = csk_gate_pending(gate);
+    csk_waiter_t *pending = csk_gate_pending(gate);
     if (pending->granted_ns == 0) pending->granted_ns = csk_platform_now();
     if (pending->grace_started) return;
     pending->grace_started = 1;

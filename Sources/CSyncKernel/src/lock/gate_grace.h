@@ -13,7 +13,7 @@
 /* These two are called under the queue lock. Starts the clock of the grant that is pending. */
 void csk_gate_start_grace(csk_gate_t *gate);
 /* Puts a waiter into the gate's heap, where it may be granted. */
-static inline void csk_gate_show(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static inline void csk_gate_show(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_heap_insert(&gate->waiters, &waiter->node);
     if (csk_gate_pending(gate) != NULL) csk_gate_start_grace(gate);
 }

@@ -48,13 +48,13 @@ csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes) {
     return NULL;
 }
 
-bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer) {
-    const csk_gate_waiter_t *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
+bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_waiter_t *newcomer) {
+    const csk_waiter_t *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
     return !lane->stalled && (lost == NULL || csk_gate_comes_before(newcomer, lost));
 }
 
 void csk_gate_lane_show(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    csk_gate_waiter_t *first = csk_gate_lane_first(lane), *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
+    csk_waiter_t *first = csk_gate_lane_first(lane), *lost = csk_waiter_of_node(csk_heap_top(&lane->lost));
     if (lane->granted || lane->stalled || first == NULL) return;
     if (lane->front != NULL && !csk_gate_comes_before(first, lane->front)) return;
     if (lost != NULL && !csk_gate_comes_before(first, lost)) return;
@@ -74,15 +74,15 @@ bool csk_gate_lane_has_better(const csk_gate_lane_t *lane) {
 
 /* Puts the newest of the arrivals into its lane's heap. Where the one before it stands there too, and goes first, it
  * stands behind that one: waiters that come in order form a row, and taking the first only needs the next. */
-static void append(csk_gate_lane_t *lane, csk_gate_waiter_t *newest) {
-    csk_gate_waiter_t *before = csk_waiter_of_arrival(newest->arrival.older);
+static void append(csk_gate_lane_t *lane, csk_waiter_t *newest) {
+    csk_waiter_t *before = csk_waiter_of_arrival(newest->arrival.older);
     bool in_heap = before != newest && csk_gate_lane_of(before) == lane && before != lane->front &&
                    csk_waiter_state(before) == WAITER_QUEUED;
     if (in_heap && csk_gate_comes_before(before, newest)) csk_heap_insert_behind(&before->node, &newest->node);
     else csk_heap_insert(&lane->waiters, &newest->node);
 }
 
-void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+void csk_gate_lane_put(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     if (lane->stalled && csk_gate_lane_first(lane) == NULL) csk_gate_count_lost(gate, 1);
     append(lane, waiter);
@@ -90,7 +90,7 @@ void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);
 }
 
-void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+void csk_gate_lane_grant(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     if (lane->front != NULL) {
         csk_heap_remove(&gate->waiters, &lane->front->node);
@@ -102,14 +102,14 @@ void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 /* One that is queued and the lane's front stands in the gate's heap, since the lane is open. */
-void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+void csk_gate_lane_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank) {
     csk_gate_lane_t *lane = waiter->lane;
     csk_node_raise(lane->front == waiter ? &gate->waiters : &lane->waiters, &waiter->node, rank);
     csk_gate_lane_show(gate, lane);
     if (csk_gate_lane_has_better(lane)) csk_gate_start_grace(gate);
 }
 
-void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+void csk_gate_lane_take(csk_gate_t *gate, csk_waiter_t *waiter, bool granted) {
     csk_gate_lane_t *lane = waiter->lane;
     if (lane->front == waiter) {
         lane->front = NULL;

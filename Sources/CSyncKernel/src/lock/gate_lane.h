@@ -64,15 +64,15 @@
 #include "thread/fork.h"
 #include "wait/waiter.h"
 
-static inline csk_gate_lane_t *csk_gate_lane_of(const csk_gate_waiter_t *waiter) {
+static inline csk_gate_lane_t *csk_gate_lane_of(const csk_waiter_t *waiter) {
     return waiter->function != NULL ? waiter->lane : NULL;
 }
 
-static inline bool csk_gate_comes_before(const csk_gate_waiter_t *a, const csk_gate_waiter_t *b) {
+static inline bool csk_gate_comes_before(const csk_waiter_t *a, const csk_waiter_t *b) {
     return a != NULL && csk_heap_before(&a->node, &b->node);
 }
 /* The first of those that wait, but for the lane's front. */
-static inline csk_gate_waiter_t *csk_gate_lane_first(const csk_gate_lane_t *lane) {
+static inline csk_waiter_t *csk_gate_lane_first(const csk_gate_lane_t *lane) {
     return csk_waiter_of_node(csk_heap_top(&lane->waiters));
 }
 
@@ -80,7 +80,7 @@ static inline csk_gate_waiter_t *csk_gate_lane_first(const csk_gate_lane_t *lane
 /* Puts the lane's first waiter into the gate's heap, if it may be granted now. */
 void csk_gate_lane_show(csk_gate_t *gate, csk_gate_lane_t *lane);
 /* Whether a newcomer of the lane may be granted the gate, if the gate is free and the gate's own order allows it. */
-bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_gate_waiter_t *newcomer);
+bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_waiter_t *newcomer);
 /* A lane of the parent has neither waiters nor a grant in the child. For callers that don't have one of this process's
  * waiters at hand. */
 void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane);
@@ -91,21 +91,21 @@ static inline void csk_gate_lane_know_process(csk_gate_lane_t *lane) {
 csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare);
 /* These queue a waiter in its lane; take a queued one out, for good or because it was granted; and give the lane's
  * grant to one that stands in no heap. */
-void csk_gate_lane_put(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-void csk_gate_lane_take(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
-void csk_gate_lane_grant(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_lane_put(csk_gate_t *gate, csk_waiter_t *waiter);
+void csk_gate_lane_take(csk_gate_t *gate, csk_waiter_t *waiter, bool granted);
+void csk_gate_lane_grant(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Gives a queued waiter a higher rank, in its lane, and in the gate's order where it is the lane's first then. */
-void csk_gate_lane_raise(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_rank_t rank);
+void csk_gate_lane_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank);
 /* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
 
 /* In gate_turn.c. The first is called under the queue lock. It takes the pending grant back, which is still named as
  * pending, and returns true when the waiter, which was granted at once, waits from now on. */
-bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+bool csk_gate_lane_lose(csk_gate_t *gate, csk_waiter_t *waiter);
 /* The others are called without the queue lock: csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
  * of executors' lanes. */
-int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter);
+int csk_gate_lane_relock(csk_gate_t *gate, csk_waiter_t *waiter);
+int csk_gate_lane_forget(csk_gate_t *gate, csk_waiter_t *waiter);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct {
 } called_t;
 
 static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
-                                                        const csk_gate_waiter_t *next, enum csk_gate_call call) {
+                                                        const csk_waiter_t *next, enum csk_gate_call call) {
     called->gate = gate;
     called->rank = next->node.rank;
     called->since_ns = next->since_ns;
@@ -31,7 +31,7 @@ static __attribute__((noinline, cold)) void note_called(called_t *called, const 
     called->told = true;
 }
 /* Called under the queue lock, before `next` is called. */
-static inline void who_is_called(called_t *called, const csk_gate_t *gate, const csk_gate_waiter_t *next,
+static inline void who_is_called(called_t *called, const csk_gate_t *gate, const csk_waiter_t *next,
                                  enum csk_gate_call call) {
     if (csk_waits_are_told() && next != NULL) note_called(called, gate, next, call);
 }
@@ -58,7 +58,7 @@ void csk_gate_post(csk_gate_t *gate) {
     if (csk_gate_call_for(summary, 0) == GATE_CALLS_NOBODY) return;
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next;
+    csk_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
     called_t called;
     called.told = false;
@@ -77,7 +77,7 @@ void csk_gate_post(csk_gate_t *gate) {
 static bool leave_by_grant(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next = csk_gate_next(gate);
+    csk_waiter_t *next = csk_gate_next(gate);
     called_t called;
     called.told = false;
     who_is_called(&called, gate, next, GATE_GRANTS);
@@ -129,7 +129,7 @@ enum { DESIGNATIONS_OF_A_LEAVER = 2 };
 static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake, called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
-    csk_gate_waiter_t *next;
+    csk_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
     if (last && call == GATE_DESIGNATES) call = GATE_GRANTS;
     if (call == GATE_DESIGNATES || call == GATE_GRANTS) who_is_called(called, gate, next, call);
@@ -245,7 +245,7 @@ static uint32_t *lock_queue(void *object) {
     csk_gate_lock_queue(gate);
     return &gate->queue_lock;
 }
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { csk_gate_take_out(object, waiter, false); }
+static void remove_waiter(void *object, csk_waiter_t *waiter) { csk_gate_take_out(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
 static void look_again(void *object) { csk_gate_look_again(object); }
 
@@ -255,6 +255,6 @@ static void deadline_passed(csk_timer_t *timer, void *gate) {
     csk_waiter_take_out(&csk_gate_queue_kind, gate, csk_waiter_of_deadline(timer), ETIMEDOUT);
 }
 
-void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+void csk_gate_start_deadline(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_waiter_start_deadline(waiter, gate, deadline_passed);
 }

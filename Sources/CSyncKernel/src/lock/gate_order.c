@@ -3,7 +3,7 @@
 #include "lock/gate_lane.h"
 
 /* Whether the waiter's lane, if it has one, lets it be granted now. A thread that was passed over is not there. */
-static bool may_be_granted(const csk_gate_waiter_t *waiter) {
+static bool may_be_granted(const csk_waiter_t *waiter) {
     const csk_gate_lane_t *lane = csk_gate_lane_of(waiter);
     if (lane == NULL) return !csk_gate_is_passed_over(waiter);
     return !lane->granted && (lane->front == waiter || (!lane->stalled && csk_heap_top(&lane->lost) == NULL));
@@ -14,9 +14,9 @@ static bool may_be_granted(const csk_gate_waiter_t *waiter) {
  * at CSK_ARRIVALS_STEPS that are under no limit, which may stand between.
  * The counts are sums of differences, and the sum is zero behind the newest waiter, so the walk ends there at the
  * latest. */
-csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
+csk_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
     uint32_t passed = gate->oldest_bypassed, steps = CSK_ARRIVALS_STEPS;
-    csk_gate_waiter_t *waiter = csk_gate_oldest(gate);
+    csk_waiter_t *waiter = csk_gate_oldest(gate);
     if (waiter->arrival.is_bounded != CSK_ARRIVAL_BOUNDED) return NULL;
     for (; passed >= csk_arrivals_limit(gate->bypass_limit); waiter = csk_waiter_of_arrival(waiter->arrival.newer)) {
         /* Waiters that lost a grant and queue again behind the closing waiter pass it. It comes after them all the
@@ -31,7 +31,7 @@ csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate) {
 }
 
 static csk_arrival_t *oldest_arrival(const csk_gate_t *gate) {
-    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
+    csk_waiter_t *oldest = csk_gate_oldest(gate);
     return oldest == NULL ? NULL : &oldest->arrival;
 }
 static void set_oldest_arrival(csk_gate_t *gate, csk_arrival_t *oldest) {
@@ -59,19 +59,19 @@ void csk_gate_count_pass(csk_gate_t *gate) {
 }
 
 /* One that lost its grant and comes again is what it was: a waiter that is BEHIND was never under a limit. */
-static void set_limit(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static void set_limit(csk_gate_t *gate, csk_waiter_t *waiter) {
     bool unnamed = waiter->arrival.is_bounded == CSK_ARRIVAL_BOUNDED;
     waiter->arrival.is_bounded = gate->bypass_limit == 0 ? unnamed : csk_gate_has_limit(gate);
     gate->bounded += waiter->arrival.is_bounded;
 }
 
-void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+void csk_gate_link(csk_gate_t *gate, csk_waiter_t *waiter) {
     set_limit(gate, waiter);
     set_oldest_arrival(gate, csk_arrivals_link(oldest_arrival(gate), &waiter->arrival));
     trim(gate);
 }
 
-void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+void csk_gate_unlink(csk_gate_t *gate, csk_waiter_t *waiter, bool granted) {
     csk_arrival_t *oldest = oldest_arrival(gate);
     bool passes = granted && waiter->arrival.is_bounded != CSK_ARRIVAL_BEHIND;
     set_oldest_arrival(gate, csk_arrivals_unlink(oldest, &gate->oldest_bypassed, &waiter->arrival, passes));

@@ -21,16 +21,16 @@
 #include "wait/waiter.h"
 
 /* The first of the gate's heap; NULL when it is empty. */
-static inline csk_gate_waiter_t *csk_gate_top(const csk_gate_t *gate) {
+static inline csk_waiter_t *csk_gate_top(const csk_gate_t *gate) {
     return csk_waiter_of_node(csk_heap_top(&gate->waiters));
 }
 /* The waiter that the bypass limit makes next; NULL where none has been passed too often. */
-csk_gate_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
+csk_waiter_t *csk_gate_find_overdue(const csk_gate_t *gate);
 /* Whether the gate has a limit of its own, for all that wait. */
 static inline bool csk_gate_has_limit(const csk_gate_t *gate) {
     return gate->bypass_limit != 0 && gate->bypass_limit != CSK_BYPASS_NEVER;
 }
-static inline csk_gate_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
+static inline csk_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
     bool may_be = gate->bounded != 0 && CSK_UNLIKELY(gate->oldest_bypassed >= csk_arrivals_limit(gate->bypass_limit));
     return may_be ? csk_gate_find_overdue(gate) : NULL;
 }
@@ -41,33 +41,33 @@ static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate)
     uintptr_t place = (uintptr_t)gate->oldest;
     return CSK_UNLIKELY(place & 1) ? (csk_gate_conditions_t *)(place - 1) : NULL;
 }
-static inline csk_gate_waiter_t *csk_gate_oldest(const csk_gate_t *gate) {
+static inline csk_waiter_t *csk_gate_oldest(const csk_gate_t *gate) {
     const csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
     return conditions != NULL ? conditions->oldest : gate->oldest;
 }
-static inline void csk_gate_set_oldest(csk_gate_t *gate, csk_gate_waiter_t *oldest) {
+static inline void csk_gate_set_oldest(csk_gate_t *gate, csk_waiter_t *oldest) {
     csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
     if (conditions != NULL) conditions->oldest = oldest;
     else gate->oldest = oldest;
 }
 /* Puts the list into another place, or takes it away (NULL). */
 static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions_t *conditions) {
-    csk_gate_waiter_t *oldest = csk_gate_oldest(gate);
+    csk_waiter_t *oldest = csk_gate_oldest(gate);
     if (conditions != NULL) conditions->oldest = oldest;
-    gate->oldest = conditions != NULL ? (csk_gate_waiter_t *)((uintptr_t)conditions | 1) : oldest;
+    gate->oldest = conditions != NULL ? (csk_waiter_t *)((uintptr_t)conditions | 1) : oldest;
 }
 
 /* How many wait for a predicate, and are not on their way. */
 uint32_t csk_gate_conditions_waiting(const csk_gate_t *gate);
 
 /* Whether a thread was designated, was late, and has not come back: see gate_aside.h. It is not in the heap. */
-static inline bool csk_gate_is_passed_over(const csk_gate_waiter_t *waiter) {
+static inline bool csk_gate_is_passed_over(const csk_waiter_t *waiter) {
     return waiter->function == NULL && csk_waiter_state(waiter) == WAITER_LOST;
 }
 
 /* These add a waiter to the arrivals and take it out: `granted` says that it goes before all that are older. */
-void csk_gate_link(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-void csk_gate_unlink(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+void csk_gate_link(csk_gate_t *gate, csk_waiter_t *waiter);
+void csk_gate_unlink(csk_gate_t *gate, csk_waiter_t *waiter, bool granted);
 /* A newcomer that did not stand in the queue has entered, past all of it. */
 void csk_gate_count_pass(csk_gate_t *gate);
 

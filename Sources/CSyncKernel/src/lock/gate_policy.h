@@ -38,14 +38,14 @@
 #include "lock/gate_order.h"
 
 /* These are called under the queue lock. The waiter that goes next; NULL where none can. */
-csk_gate_waiter_t *csk_gate_next(const csk_gate_t *gate);
+csk_waiter_t *csk_gate_next(const csk_gate_t *gate);
 /* Whether a newcomer may have the gate now, if it is free. */
 bool csk_gate_may_pass(const csk_gate_t *gate, const csk_heap_node_t *newcomer);
 /* Whether a waiter that was overtaken once more asks for a hand-over. */
-bool csk_gate_has_lost_patience(const csk_gate_waiter_t *waiter);
+bool csk_gate_has_lost_patience(const csk_waiter_t *waiter);
 
 /* WAITERS, DESIGNATED and HAND_OVER as they are now. Called under the queue lock; `next` is csk_gate_next. */
-static inline uint64_t csk_gate_flags(const csk_gate_t *gate, const csk_gate_waiter_t *next) {
+static inline uint64_t csk_gate_flags(const csk_gate_t *gate, const csk_waiter_t *next) {
     if (next == NULL) return 0;
     bool hand_over = gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL ||
                      csk_gate_overdue(gate) != NULL;

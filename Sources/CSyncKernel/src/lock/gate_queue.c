@@ -38,7 +38,7 @@ void csk_gate_begin_in_child(csk_gate_t *gate) {
     if (csk_load(&gate->summary, CSK_RELAXED) != 0) csk_gate_publish(gate);
 }
 
-void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+void csk_gate_insert(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_gate_link(gate, waiter);
     gate->waiting++;
@@ -47,7 +47,7 @@ void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 }
 
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns) {
-    csk_gate_waiter_t *next = csk_gate_next(gate);
+    csk_waiter_t *next = csk_gate_next(gate);
     bool others = gate->waiting > 1 || csk_gate_conditions_waiting(gate) != 0;
     if (next == NULL || !others || !csk_gate_somebody_comes(csk_gate_flags(gate, next), 0)) return false;
     if (now_ns - next->first_told_ns < GATE_PASSED_OVER_NS) return false;
@@ -57,7 +57,7 @@ bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns) {
     return true;
 }
 
-bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+bool csk_gate_come_back(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (!csk_gate_is_passed_over(waiter)) return false;
     csk_gate_count_lost(gate, -1);
     csk_waiter_set(waiter, WAITER_QUEUED);
@@ -68,7 +68,7 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* Takes a waiter out of the queue. The waiters of a lane stay among the arrivals until they begin, since a grant that
  * is taken back has overtaken no waiter. */
-void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted) {
+void csk_gate_take_out(csk_gate_t *gate, csk_waiter_t *waiter, bool granted) {
     /* The next in order asked for the hand-over. Others that give up must not cancel its request. */
     if (granted || csk_gate_next(gate) == waiter) gate->hand_over = 0;
     gate->waiting--;
@@ -85,7 +85,7 @@ void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted
 
 /* `held` names the waiter already, or CSK_GATE_NOBODY for an asynchronous one. The waiter is not in the queue, or not
  * any more. If its grant is to be adopted, `pending` names the waiter already. */
-void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+void csk_gate_mark_granted(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function == NULL) {
         csk_waiter_tell(waiter, WORD_GRANTED, effects);
@@ -102,15 +102,15 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effe
     } else csk_waiter_finish(waiter, 0, effects);
 }
 
-static uint64_t holder_of(const csk_gate_waiter_t *waiter) {
+static uint64_t holder_of(const csk_waiter_t *waiter) {
     return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
 }
 
 /* Takes the gate for a waiter. If the grant is to be adopted, `pending` names the waiter before `held` says NOBODY, so
  * that no child of fork finds the one without the other. */
-bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+bool csk_gate_take_for(csk_gate_t *gate, csk_waiter_t *waiter) {
     if (csk_gate_holder(gate) != 0) return false; /* only the owner of the queue lock makes it NOBODY's */
-    csk_gate_waiter_t *before = csk_gate_pending(gate);
+    csk_waiter_t *before = csk_gate_pending(gate);
     if (waiter->function != NULL && waiter->adoptable) csk_gate_name_pending(gate, waiter);
     bool taken = csk_gate_take(gate, holder_of(waiter));
     if (!taken) csk_gate_name_pending(gate, before);
@@ -119,12 +119,12 @@ bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* The same order where a grant is over: its name is removed once `held` names another holder, or NOBODY for a grant
  * that needs no adoption. */
-void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
-    if (csk_gate_pending(gate) == waiter) __atomic_store_n(&gate->pending, (csk_gate_waiter_t *)NULL, __ATOMIC_RELEASE);
+void csk_gate_end_pending(csk_gate_t *gate, const csk_waiter_t *waiter) {
+    if (csk_gate_pending(gate) == waiter) __atomic_store_n(&gate->pending, (csk_waiter_t *)NULL, __ATOMIC_RELEASE);
 }
 
 /* Gives the gate to a queued waiter. The caller holds the gate, or has just taken it for this waiter. */
-void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects) {
+void csk_gate_grant_to(csk_gate_t *gate, csk_waiter_t *next, csk_effects_t *effects) {
     bool forced = csk_gate_overdue(gate) == next;
     csk_gate_take_out(gate, next, true);
     if (csk_gate_lane_of(next) != NULL) next->lane->forced = forced;
@@ -133,23 +133,23 @@ void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t 
     csk_gate_mark_granted(gate, next, effects);
 }
 
-static void designate(csk_gate_waiter_t *next, csk_effects_t *effects) {
+static void designate(csk_waiter_t *next, csk_effects_t *effects) {
     next->told_ns = next->first_told_ns = csk_platform_now();
     csk_waiter_tell(next, WORD_TRY, effects);
 }
 
-enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **next) {
+enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_waiter_t **next) {
     *next = csk_gate_next(gate);
     return csk_gate_call_for(csk_gate_flags(gate, *next), 0);
 }
 
-void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
+void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_waiter_t *next, csk_effects_t *effects) {
     if (call == GATE_DESIGNATES) designate(next, effects);
     else if (call == GATE_GRANTS) csk_gate_grant_to(gate, next, effects);
 }
 
 /* Publishes the queue. Returns what is to be done for the next waiter, as csk_gate_call does. */
-static enum csk_gate_call publish(csk_gate_t *gate, csk_gate_waiter_t **next) {
+static enum csk_gate_call publish(csk_gate_t *gate, csk_waiter_t **next) {
     *next = csk_gate_next(gate);
     uint64_t flags = csk_gate_flags(gate, *next), rank = 0;
     /* Under a limit of the gate's own each pass is counted, which takes the queue lock. */
@@ -159,12 +159,12 @@ static enum csk_gate_call publish(csk_gate_t *gate, csk_gate_waiter_t **next) {
 }
 
 void csk_gate_publish(csk_gate_t *gate) {
-    csk_gate_waiter_t *next;
+    csk_waiter_t *next;
     publish(gate, &next);
 }
 
 /* Ensures that a waiter comes for the gate if it is free. */
-static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects) {
+static void serve(csk_gate_t *gate, enum csk_gate_call call, csk_waiter_t *next, csk_effects_t *effects) {
     if (call == GATE_CALLS_NOBODY || (csk_load(&gate->held, CSK_RELAXED) & ~HELD_FLAGS) != 0) return;
     if (call == GATE_GRANTS && !csk_gate_take_for(gate, next)) return;
     csk_gate_answer(gate, call, next, effects);
@@ -180,7 +180,7 @@ static bool calls_nobody(uint64_t summary) {
 
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects) {
     uint64_t before = csk_load(&gate->summary, CSK_RELAXED);
-    csk_gate_waiter_t *next;
+    csk_waiter_t *next;
     enum csk_gate_call call = publish(gate, &next);
     serve(gate, call, next, effects);
     return calls_nobody(before) && csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) != GATE_CALLS_NOBODY;

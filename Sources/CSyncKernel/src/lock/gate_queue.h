@@ -78,17 +78,17 @@ static inline void csk_gate_prepare(csk_gate_t *gate) {
 void csk_mutex_prepare(csk_gate_t *gate);
 
 /* All of these are called under the queue lock. */
-void csk_gate_insert(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_insert(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Takes a waiter out of the queue, for good or because it was granted. */
-void csk_gate_take_out(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool granted);
+void csk_gate_take_out(csk_gate_t *gate, csk_waiter_t *waiter, bool granted);
 /* What is to be done for the next waiter, by the table in gate_policy.h; and does it. The caller of the second has the
  * gate, or has taken it by csk_gate_take_for, if `call` is GATE_GRANTS. */
-enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_gate_waiter_t **next);
-void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_gate_waiter_t *next, csk_effects_t *effects);
-bool csk_gate_take_for(csk_gate_t *gate, csk_gate_waiter_t *waiter);
-void csk_gate_grant_to(csk_gate_t *gate, csk_gate_waiter_t *next, csk_effects_t *effects);
-void csk_gate_mark_granted(csk_gate_t *gate, csk_gate_waiter_t *waiter, csk_effects_t *effects);
-void csk_gate_end_pending(csk_gate_t *gate, const csk_gate_waiter_t *waiter);
+enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_waiter_t **next);
+void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_waiter_t *next, csk_effects_t *effects);
+bool csk_gate_take_for(csk_gate_t *gate, csk_waiter_t *waiter);
+void csk_gate_grant_to(csk_gate_t *gate, csk_waiter_t *next, csk_effects_t *effects);
+void csk_gate_mark_granted(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t *effects);
+void csk_gate_end_pending(csk_gate_t *gate, const csk_waiter_t *waiter);
 /* Publishes the queue. It is enough where the caller has the gate, or has given it to another holder. */
 void csk_gate_publish(csk_gate_t *gate);
 /* Publishes the queue. If the gate is free and has waiters, it ensures that a waiter comes for the gate. Each
@@ -101,7 +101,7 @@ bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects);
  * before `now_ns` that it is late, and others wait; the caller then publishes or settles. The second puts such a waiter
  * back into its place, and returns whether it was passed over. */
 bool csk_gate_pass_over(csk_gate_t *gate, int64_t now_ns);
-bool csk_gate_come_back(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+bool csk_gate_come_back(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* In gate_leave.c. The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
@@ -121,16 +121,16 @@ static inline int csk_gate_unlock_as(csk_gate_t *gate, uint64_t self) {
 
 /* In gate_watch.c. Parks a queued thread until its word changes or the deadline has passed (ETIMEDOUT). May return
  * spuriously. While it waits, it checks from time to time whether the holder has ended. */
-int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
+int csk_gate_park(csk_gate_t *gate, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch);
 
 /* For a thread that something else sends into the queue: a signal, or a predicate. `wait` says since when and how long
  * it waits for that, and is recorded meanwhile. Parks it until its word is answered, or until it is seen in the queue,
  * where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
 struct csk_wait;
-int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, struct csk_wait *wait);
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_waiter_t *self, struct csk_wait *wait);
 
 /* In gate_leave.c; called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has
  * one. */
-void csk_gate_start_deadline(csk_gate_t *gate, csk_gate_waiter_t *waiter);
+void csk_gate_start_deadline(csk_gate_t *gate, csk_waiter_t *waiter);
 
 #endif

@@ -6,16 +6,16 @@
 
 /* The lane's first: the first among the waiter that has the grant, if any, and those that wait. If the bypass limit
  * chose the one that has the grant, that choice stays. */
-static csk_gate_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_lane_t *lane) {
-    csk_gate_waiter_t *first = csk_gate_lane_first(lane);
+static csk_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_lane_t *lane) {
+    csk_waiter_t *first = csk_gate_lane_first(lane);
     if (lane->granted) return lane->forced || !csk_gate_comes_before(first, lane->front) ? lane->front : first;
-    csk_gate_waiter_t *overdue = csk_gate_overdue(gate);
+    csk_waiter_t *overdue = csk_gate_overdue(gate);
     return overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;
 }
 
 /* A waiter whose grant is over waits again, under its ticket. Its deadline counts again. Returns true when it had not
  * waited so far. */
-static bool wait_again(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static bool wait_again(csk_gate_t *gate, csk_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
     csk_waiter_begin_again(waiter, CSK_OBJECT_GATE);
     csk_waiter_set(waiter, WAITER_QUEUED);
@@ -35,7 +35,7 @@ static void end_grant(csk_gate_t *gate, csk_gate_lane_t *lane) {
     leave_grant(lane);
 }
 
-bool csk_gate_lane_lose(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+bool csk_gate_lane_lose(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     leave_grant(lane);
     csk_gate_count_lost(gate, 1);
@@ -53,7 +53,7 @@ enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
 
 /* Called under the queue lock. The waiter is its caller's again. Returns the clocks that must be stopped, without the
  * lock, before the caller has the waiter. */
-static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
+static int give_back(csk_gate_t *gate, csk_waiter_t *waiter, bool begins) {
     int clocks = (waiter->deadline_started ? STOP_DEADLINE : 0) | (waiter->grace_started ? STOP_GRACE : 0);
     csk_gate_unlink(gate, waiter, begins);
     csk_waiter_set(waiter, WAITER_IDLE);
@@ -61,7 +61,7 @@ static int give_back(csk_gate_t *gate, csk_gate_waiter_t *waiter, bool begins) {
     return clocks;
 }
 
-static void stop_clocks(csk_gate_waiter_t *waiter, int clocks) {
+static void stop_clocks(csk_waiter_t *waiter, int clocks) {
     if (clocks & STOP_DEADLINE) csk_timer_cancel(&waiter->deadline);
     if (clocks & STOP_GRACE) csk_timer_cancel(&waiter->grace);
 }
@@ -70,13 +70,13 @@ static void stop_clocks(csk_gate_waiter_t *waiter, int clocks) {
 
 typedef struct {
     int status, clocks;
-    csk_gate_waiter_t *first;
+    csk_waiter_t *first;
     bool newly_waits;
     csk_rank_t rank; /* of the waiter that newly waits, which may be gone by the time that this is reported */
 } begun_t;
 
 static void begin_granted(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begun) {
-    csk_gate_waiter_t *granted = lane->front, *first = first_to_begin(gate, lane);
+    csk_waiter_t *granted = lane->front, *first = first_to_begin(gate, lane);
     csk_gate_transfer(gate, csk_self()); /* before the grant ends: a child of fork must find the grant or the holder */
     end_grant(gate, lane);
     if (first != granted) {
@@ -95,7 +95,7 @@ static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
     begun->status = EAGAIN;
     if (csk_gate_lane_first(lane) == NULL) return;
     csk_gate_count_lost(gate, -1);
-    csk_gate_waiter_t *first = first_to_begin(gate, lane);
+    csk_waiter_t *first = first_to_begin(gate, lane);
     if (!csk_gate_may_pass(gate, &first->node) || !csk_gate_take(gate, csk_self())) return;
     csk_heap_remove(&lane->waiters, &first->node);
     gate->waiting--;
@@ -103,7 +103,7 @@ static void begin_stalled(csk_gate_t *gate, csk_gate_lane_t *lane, begun_t *begu
     begun->status = 0;
 }
 
-int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_gate_waiter_t **waiter) {
+int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_waiter_t **waiter) {
     csk_effects_t effects = { 0 };
     begun_t begun = { 0 };
     csk_gate_lock_queue(gate);
@@ -135,7 +135,7 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, 
     if (csk_load(&gate->summary, CSK_RELAXED) & GATE_WAITERS) {
         csk_effects_t effects = { 0 };
         csk_gate_lock_queue(gate);
-        csk_gate_waiter_t *next = csk_gate_next(gate);
+        csk_waiter_t *next = csk_gate_next(gate);
         if (next != NULL && csk_gate_lane_of(next) == lane && lane->key == key && lane->function != NULL) {
             csk_gate_grant_to(gate, next, &effects);
             csk_gate_publish(gate);
@@ -151,12 +151,12 @@ int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, 
 
 /* ---- Executors --------------------------------------------------------------------------------------------------- */
 
-static bool has_grant(const csk_gate_t *gate, const csk_gate_waiter_t *waiter) {
+static bool has_grant(const csk_gate_t *gate, const csk_waiter_t *waiter) {
     return csk_waiter_state(waiter) == WAITER_GRANTED && csk_gate_pending(gate) == waiter &&
            waiter->lane->function == NULL;
 }
 
-int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_gate_lane_t *lane = waiter->lane;
     int clocks = 0, status = EINVAL;
     csk_gate_lock_queue(gate);
@@ -177,7 +177,7 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
 
 /* Gives the lane's grant to the first of the lane's waiters. The one that gives the grant up is among them. */
 static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_effects_t *effects) {
-    csk_gate_waiter_t *first = csk_gate_lane_first(lane);
+    csk_waiter_t *first = csk_gate_lane_first(lane);
     csk_gate_name_pending(gate, first); /* directly from one to the other: see csk_gate_take_for */
     leave_grant(lane);
     csk_heap_remove(&lane->waiters, &first->node);
@@ -187,12 +187,12 @@ static void pass_grant(csk_gate_t *gate, csk_gate_lane_t *lane, csk_effects_t *e
 }
 
 /* Called under the queue lock. From now on there is no lost grant of this waiter to wait for. */
-static void settle_lost(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static void settle_lost(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_heap_remove(&waiter->lane->lost, &waiter->node);
     csk_gate_count_lost(gate, -1);
 }
 
-int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_lane_relock(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_effects_t effects = { 0 };
     csk_rank_t rank = waiter->node.rank;
     csk_gate_lock_queue(gate);
@@ -211,7 +211,7 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
     return lost || granted ? 0 : EINVAL;
 }
 
-int csk_gate_lane_forget(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+int csk_gate_lane_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_effects_t effects = { 0 };
     int clocks = 0;
     csk_gate_lock_queue(gate);

@@ -19,7 +19,7 @@
 
 /* Called under the queue lock. Returns the thread that holds the gate if this waiter may check whether it has ended,
  * and 0 otherwise. */
-static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_gate_waiter_t *self) {
+static uint64_t holder_to_look_after(const csk_gate_t *gate, const csk_waiter_t *self) {
     uint64_t holder = csk_gate_holder(gate);
     bool may = csk_gate_next(gate) == self && csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
     return may && holder != CSK_GATE_NOBODY && !(holder & HELD_ENDED) ? holder : 0;
@@ -31,7 +31,7 @@ static bool mark_ended(csk_gate_t *gate, uint64_t holder) {
     return (found & ~HELD_FLAGS) == holder && csk_cas(&gate->held, &found, found | HELD_ENDED, CSK_RELAXED);
 }
 
-static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
+static void look_after_holder(csk_gate_t *gate, csk_waiter_t *self) {
     csk_gate_lock_queue(gate);
     uint64_t holder = holder_to_look_after(gate, self);
     int64_t ticket = gate->next_ticket;
@@ -50,7 +50,7 @@ static void look_after_holder(csk_gate_t *gate, csk_gate_waiter_t *self) {
 
 /* For a waiter that stands behind one that was designated and is late (gate_aside.h). A waiter that was designated
  * meanwhile comes itself. */
-static void look_for_late(csk_gate_t *gate, const csk_gate_waiter_t *self) {
+static void look_for_late(csk_gate_t *gate, const csk_waiter_t *self) {
     csk_effects_t effects = { 0 };
     int64_t now_ns = csk_platform_now();
     csk_gate_lock_queue(gate);
@@ -61,7 +61,7 @@ static void look_for_late(csk_gate_t *gate, const csk_gate_waiter_t *self) {
     if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
 }
 
-int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+int csk_gate_park(csk_gate_t *gate, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     bool look;
     int status = csk_watch_park(&self->word, WORD_PARKED, deadline_ns, watch, &look);
     if (!look) return status;
@@ -77,14 +77,14 @@ int csk_gate_park(csk_gate_t *gate, csk_gate_waiter_t *self, int64_t deadline_ns
     return status;
 }
 
-static bool is_queued(csk_gate_t *gate, const csk_gate_waiter_t *self) {
+static bool is_queued(csk_gate_t *gate, const csk_waiter_t *self) {
     csk_gate_lock_queue(gate);
     bool queued = csk_waiter_state(self) != WAITER_IDLE;
     csk_queue_unlock(&gate->queue_lock);
     return queued;
 }
 
-static int park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait_t *wait) {
+static int park_until_queued(csk_gate_t *gate, csk_waiter_t *self, csk_wait_t *wait) {
     csk_watch_t watch = csk_begin_watch(wait->since_ns, CSK_WATCH_ENDED_NS);
     int64_t deadline_ns = wait->deadline_ns;
     csk_word_begin_park(&self->word);
@@ -99,7 +99,7 @@ static int park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait
     return 0;
 }
 
-int csk_gate_park_until_queued(csk_gate_t *gate, csk_gate_waiter_t *self, csk_wait_t *wait) {
+int csk_gate_park_until_queued(csk_gate_t *gate, csk_waiter_t *self, csk_wait_t *wait) {
     int status = park_until_queued(gate, self, wait);
     csk_waits_end(wait);
     return status;

@@ -117,10 +117,8 @@ static inline uint64_t csk_gate_holder(const csk_gate_t *gate) {
 /* The waiter whose grant is to be adopted. Called under the queue lock. The accesses are atomic all the same: a child
  * of fork reads what another thread has just stored. The releases that `held` is written with, and the one that ends a
  * grant, keep the two words in order there. */
-static inline csk_gate_waiter_t *csk_gate_pending(const csk_gate_t *gate) {
-    return csk_load(&gate->pending, CSK_RELAXED);
-}
-static inline void csk_gate_name_pending(csk_gate_t *gate, csk_gate_waiter_t *waiter) {
+static inline csk_waiter_t *csk_gate_pending(const csk_gate_t *gate) { return csk_load(&gate->pending, CSK_RELAXED); }
+static inline void csk_gate_name_pending(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_store(&gate->pending, waiter, CSK_RELAXED);
 }
 

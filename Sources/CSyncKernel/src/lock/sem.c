@@ -71,11 +71,11 @@ static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
     return false;
 }
 
-static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+static int park(void *object, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     (void)object, (void)watch;
     return csk_wait_park(&self->word, WORD_PARKED, deadline_ns);
 }
-static void await_granter(void *object, csk_gate_waiter_t *self) {
+static void await_granter(void *object, csk_waiter_t *self) {
     (void)object;
     csk_waiter_await_granter(self);
 }
@@ -95,7 +95,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
         csk_counts_end_of_look(sem, CSK_OBJECT_SEM, rank, since_ns);
         return 0;
     }
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_effects_t effects = { 0 };
     csk_waiter_for_thread(&waiter, csk_rank_in_order(rank), csk_self());
     csk_waiter_came(&waiter, since_ns);

@@ -3,14 +3,14 @@
 #include "base/raise.h"
 #include "lock/sem_queue.h"
 
-static bool take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, int status) {
+static bool take_out(csk_sem_t *sem, csk_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_sem_queue_kind, sem, waiter, status);
 }
 
 static void deadline_passed(csk_timer_t *timer, void *sem) { take_out(sem, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
-int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
-                       int64_t deadline_ns, csk_gate_function_t function, void *context) {
+int csk_sem_wait_async(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, int64_t deadline_ns,
+                       csk_waiter_function_t function, void *context) {
     if (function == NULL || !csk_sem_is_request(sem, rank, permits)) return EINVAL;
     if (deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
@@ -31,7 +31,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t ran
     return has_room ? 0 : EUSERS;
 }
 
-int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank) {
+int csk_sem_raise(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank) {
     rank = csk_rank_in_order(rank);
     if (!csk_is_rank(rank)) return EINVAL;
     csk_effects_t effects = { 0 };
@@ -46,4 +46,4 @@ int csk_sem_raise(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank) {
     return waits ? 0 : EBUSY;
 }
 
-int csk_sem_cancel(csk_sem_t *sem, csk_gate_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : EBUSY; }
+int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : EBUSY; }

@@ -11,13 +11,13 @@ void csk_sem_begin_in_child(csk_sem_t *sem) {
     if (!csk_sem_is_busy(sem)) csk_fetch_and(&sem->state, ~SEM_WAITERS, CSK_RELAXED);
 }
 
-static void take_out(csk_sem_t *sem, csk_gate_waiter_t *waiter, bool granted) {
+static void take_out(csk_sem_t *sem, csk_waiter_t *waiter, bool granted) {
     csk_heap_remove(&sem->waiters, &waiter->node);
     csk_arrivals_remove(&sem->arrivals, &waiter->arrival, granted);
     sem->waiting--;
 }
 
-static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+static void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
     take_out(sem, waiter, true);
     if (!csk_sem_has_scopes(sem)) sem->urgency = SEM_SEES_FOR_ITSELF;
     csk_waiter_set(waiter, WAITER_GRANTED);
@@ -30,7 +30,7 @@ static void grant(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_effects_t *effe
 }
 
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
-    for (csk_gate_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
+    for (csk_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
         state -= first->permits * CSK_SEM_PERMIT;
         grant(sem, first, effects);
     }
@@ -44,7 +44,7 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
 }
 
 bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects) {
-    const csk_gate_waiter_t *first = csk_sem_first(sem);
+    const csk_waiter_t *first = csk_sem_first(sem);
     uint64_t found = csk_load(&sem->state, CSK_RELAXED);
     if ((first != NULL && rank <= first->node.rank) || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;
     if (csk_sem_free_in(found) < permits) return false;
@@ -58,8 +58,7 @@ bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t pa
 /* Whether as many wait as may. Then the word has the flag. */
 static bool is_full(const csk_sem_t *sem) { return sem->waiters_limit != 0 && sem->waiting >= sem->waiters_limit; }
 
-bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
-                    csk_effects_t *effects) {
+bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_IDLE);
     bool unnamed = csk_rank_is_unnamed(rank);
     rank = csk_rank_in_order(rank);
@@ -88,7 +87,7 @@ static uint32_t *lock_queue(void *object) {
     csk_sem_lock_queue(sem);
     return &sem->queue_lock;
 }
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { take_out(object, waiter, false); }
+static void remove_waiter(void *object, csk_waiter_t *waiter) { take_out(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_sem_settle(object, effects);
     return false;

@@ -136,7 +136,7 @@ static inline void csk_sem_lock_queue(csk_sem_t *sem) {
 }
 
 /* The next four are called under the queue lock. */
-static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
+static inline csk_waiter_t *csk_sem_first(const csk_sem_t *sem) {
     csk_arrival_t *overdue = csk_arrivals_overdue(&sem->arrivals);
     return CSK_UNLIKELY(overdue != NULL) ? csk_waiter_of_arrival(overdue)
                                          : csk_waiter_of_node(csk_heap_top(&sem->waiters));
@@ -145,8 +145,7 @@ static inline csk_gate_waiter_t *csk_sem_first(const csk_sem_t *sem) {
 bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects);
 /* Puts the waiter in its place, and settles. Returns false where as many wait as may. Where it has returned true and
  * the waiter is not QUEUED, the permits are its. */
-bool csk_sem_insert(csk_sem_t *sem, csk_gate_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
-                    csk_effects_t *effects);
+bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, csk_effects_t *effects);
 /* Called when the word has the flag. Hands out of `state` what can be handed out, and makes the rest the word. */
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
 /* Serves, and publishes whether there are waiters. */

@@ -58,7 +58,7 @@ CSK_STATIC_ASSERT(sizeof(csk_spin_habit_t) <= sizeof(((csk_pqueue_line_t *)0)->s
 /* Looks for a moment, without the mutex, whether the waiter is served. What it sees ends the spinning and nothing else:
  * all is read again under the mutex. The queue stays, since the waiter is counted in it. Only the first in the line
  * spins: it is served next. The habit is the line's, since it depends on the other end. */
-static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const csk_gate_waiter_t *waiter,
+static void spin_in_line(csk_pqueue_t *queue, csk_pqueue_line_t *line, const csk_waiter_t *waiter,
                          int64_t deadline_ns) {
     csk_spin_habit_t *habit = (csk_spin_habit_t *)line->spins;
     /* A thread that polls, or has hardly time to sleep, says nothing about the habit. */

@@ -1,7 +1,7 @@
 /* pqueue_async.c: asynchronous waiters in the lines of a blocking priority queue. See pqueue_line.h. */
 #include "queue/pqueue_line.h"
 
-static bool take_out(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int status) {
+static bool take_out(csk_pqueue_t *queue, csk_waiter_t *waiter, int status) {
     csk_effects_t effects = { 0 };
     csk_pqueue_lock(queue);
     bool queued = csk_waiter_state(waiter) == WAITER_QUEUED;
@@ -20,8 +20,8 @@ static bool is_over(const csk_pqueue_t *queue, int mode) {
 }
 
 /* The waiter stands in its line, and is served at once if what it waits for is there. */
-static int queue_waiter(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, uint8_t mode, csk_pqueue_item_t *item,
-                        int32_t priority, int64_t deadline_ns, csk_gate_function_t function, void *context) {
+static int queue_waiter(csk_pqueue_t *queue, csk_waiter_t *waiter, uint8_t mode, csk_pqueue_item_t *item,
+                        int32_t priority, int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     if (function == NULL) return EINVAL;
     int status = deadline_ns == CSK_NEVER ? 0 : csk_timer_prepare();
     if (status != 0) return status;
@@ -46,16 +46,16 @@ static int queue_waiter(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, uint8_t 
     return status;
 }
 
-int csk_pqueue_push_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, csk_pqueue_item_t *item, int32_t priority,
-                          int64_t deadline_ns, csk_gate_function_t function, void *context) {
+int csk_pqueue_push_async(csk_pqueue_t *queue, csk_waiter_t *waiter, csk_pqueue_item_t *item, int32_t priority,
+                          int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     return queue_waiter(queue, waiter, PQUEUE_PUSHES, item, priority, deadline_ns, function, context);
 }
 
-int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int64_t deadline_ns,
-                         csk_gate_function_t function, void *context) {
+int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t deadline_ns, csk_waiter_function_t function,
+                         void *context) {
     return queue_waiter(queue, waiter, PQUEUE_POPS, NULL, 0, deadline_ns, function, context);
 }
 
-int csk_pqueue_cancel(csk_pqueue_t *queue, csk_gate_waiter_t *waiter) {
+int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter) {
     return take_out(queue, waiter, ECANCELED) ? 0 : EBUSY;
 }

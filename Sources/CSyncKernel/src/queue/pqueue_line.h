@@ -27,7 +27,7 @@
  *   promise gets ESHUTDOWN: by I3 every item left is promised to another. Pushers get ESHUTDOWN with a promise or
  *   without. Since no pusher stays, no other needs the places that they were promised.
  *
- * A waiter is a thread, or a caller-owned csk_gate_waiter_t with a function. Both stand in the same lines. An
+ * A waiter is a thread, or a caller-owned csk_waiter_t with a function. Both stand in the same lines. An
  * asynchronous waiter gets no promise: the thread that would make it one hands it the unit at once, takes it out of the
  * line, and calls its function when the mutex is free. So:
  *
@@ -61,7 +61,7 @@
 /* A thread that waits. Of the waiter it has the links, the function, which is none, and the word. That says whether it
  * has a promise: changed under the mutex; the thread also reads it while it spins. */
 typedef struct {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     pthread_cond_t condition;
 } csk_pqueue_thread_t;
 
@@ -90,7 +90,7 @@ static inline void csk_pqueue_unlock(csk_pqueue_t *queue, csk_effects_t *effects
 
 /* All that follows is called under the mutex. */
 
-static inline bool csk_pqueue_is_promised(const csk_gate_waiter_t *waiter) {
+static inline bool csk_pqueue_is_promised(const csk_waiter_t *waiter) {
     return csk_load(&waiter->word, CSK_RELAXED) != WORD_WAITING;
 }
 static inline uint64_t csk_pqueue_places(const csk_pqueue_t *queue) {
@@ -118,11 +118,11 @@ static inline csk_pqueue_item_t *csk_pqueue_remove_first(csk_pqueue_t *queue) {
     return (csk_pqueue_item_t *)csk_heap_pop(&queue->heap);
 }
 
-void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter);
-void csk_pqueue_leave(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_gate_waiter_t *waiter);
+void csk_pqueue_stand(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_waiter_t *waiter);
+void csk_pqueue_leave(csk_pqueue_t *queue, csk_pqueue_line_t *line, csk_waiter_t *waiter);
 /* Takes an asynchronous waiter out of its line. Its function is due, with this status. */
-void csk_pqueue_end(csk_pqueue_t *queue, csk_gate_waiter_t *waiter, int status, csk_effects_t *effects);
-static inline csk_pqueue_line_t *csk_pqueue_line_of(csk_pqueue_t *queue, const csk_gate_waiter_t *waiter) {
+void csk_pqueue_end(csk_pqueue_t *queue, csk_waiter_t *waiter, int status, csk_effects_t *effects);
+static inline csk_pqueue_line_t *csk_pqueue_line_of(csk_pqueue_t *queue, const csk_waiter_t *waiter) {
     return waiter->mode == PQUEUE_POPS ? &queue->poppers : &queue->pushers;
 }
 

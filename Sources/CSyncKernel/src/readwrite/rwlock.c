@@ -188,7 +188,7 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); 
 static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
-    const csk_gate_waiter_t *first = lock->first;
+    const csk_waiter_t *first = lock->first;
     bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE &&
                      !csk_rwlock_is_handed_over(lock, first);
     bool settle = first != NULL && !designate;

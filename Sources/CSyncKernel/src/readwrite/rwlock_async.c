@@ -2,7 +2,7 @@
 #include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 
-static bool take_out(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int status) {
+static bool take_out(csk_rwlock_t *lock, csk_waiter_t *waiter, int status) {
     return csk_waiter_take_out(&csk_rwlock_queue_kind, lock, waiter, status);
 }
 
@@ -10,8 +10,8 @@ static void deadline_passed(csk_timer_t *timer, void *lock) {
     take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT);
 }
 
-int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
-                            csk_gate_function_t function, void *context, bool stays) {
+int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
+                            csk_waiter_function_t function, void *context, bool stays) {
     if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
     if (deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
@@ -37,13 +37,13 @@ int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int m
     return 0;
 }
 
-int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
-                          csk_gate_function_t function, void *context) {
+int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
+                          csk_waiter_function_t function, void *context) {
     if (lock->reader_bias) return ENOTSUP;
     return csk_rwlock_queue_waiter(lock, waiter, mode, deadline_ns, function, context, false);
 }
 
-int csk_rwlock_cancel(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+int csk_rwlock_cancel(csk_rwlock_t *lock, csk_waiter_t *waiter) {
     return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY;
 }
 

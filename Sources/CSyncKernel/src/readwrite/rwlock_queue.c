@@ -3,9 +3,9 @@
 #include "base/list.h"
 #include "wait/spin_park.h"
 
-CSK_LIST(waiters, csk_gate_waiter_t, newer, older);
+CSK_LIST(waiters, csk_waiter_t, newer, older);
 
-static uint64_t thread_of(const csk_gate_waiter_t *waiter) {
+static uint64_t thread_of(const csk_waiter_t *waiter) {
     return waiter->function != NULL ? CSK_GATE_NOBODY : waiter->thread;
 }
 
@@ -21,7 +21,7 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
                     CSK_RELAXED)) {}
 }
 
-void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+void csk_rwlock_append(csk_rwlock_t *lock, csk_waiter_t *waiter) {
     csk_writes_close(lock);
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiters_put_last(&lock->first, &lock->last, waiter);
@@ -29,19 +29,19 @@ void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
 }
 
 /* For the upgrading reader. */
-void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+void csk_rwlock_prepend(csk_rwlock_t *lock, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiters_put_first(&lock->first, &lock->last, waiter);
     lock->waiting++;
 }
 
-void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter) {
+void csk_rwlock_remove(csk_rwlock_t *lock, csk_waiter_t *waiter) {
     waiters_take_out(&lock->first, &lock->last, waiter);
     lock->waiting -= 1 + waiter->followers;
 }
 
 bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
-    csk_gate_waiter_t *late = lock->first;
+    csk_waiter_t *late = lock->first;
     if (!lock->coming || late->mode == RW_UPGRADE || late->newer == NULL) return false;
     if (now_ns - late->told_ns < RW_PASSED_OVER_NS) return false;
     csk_rwlock_remove(lock, late);
@@ -51,9 +51,9 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
 }
 
 /* Whether the waiter is on its way. It comes unaided, and tries. */
-static bool is_told(const csk_gate_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
+static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
 
-static bool is_coming(const csk_gate_waiter_t *first) {
+static bool is_coming(const csk_waiter_t *first) {
     if (first != NULL && first->mode == RW_UPGRADE) first = first->newer;
     return first != NULL && is_told(first);
 }
@@ -69,8 +69,8 @@ static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release)
 
 /* Finds how many from the head of the queue can enter together. Returns the first that does not enter, and sets
  * *holders to the holders then. */
-static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
-    csk_gate_waiter_t *next = lock->first;
+static csk_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
+    csk_waiter_t *next = lock->first;
     for (uint64_t entered; next != NULL && !is_told(next); next = next->newer) {
         entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));
         if (entered == 0) break;
@@ -79,12 +79,12 @@ static csk_gate_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
     return next;
 }
 
-static uint64_t flags_for(const csk_rwlock_t *lock, const csk_gate_waiter_t *next) {
+static uint64_t flags_for(const csk_rwlock_t *lock, const csk_waiter_t *next) {
     if (next == NULL) return 0;
     return RW_WAITERS | (lock->coming ? RW_COMING : 0) | (csk_rwlock_is_handed_over(lock, next) ? RW_HAND_OVER : 0);
 }
 
-static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+static void grant(csk_rwlock_t *lock, csk_waiter_t *waiter, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_GRANTED);
     if (waiter->function != NULL) {
         if (waiter->mode == RW_READ && !lock->reader_bias) csk_fetch_add(&lock->to_adopt, 1u, CSK_RELEASE);
@@ -96,11 +96,11 @@ static void grant(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, csk_effects_t *
 }
 
 /* A thread's waiter has no field for that. */
-static bool is_batch(const csk_gate_waiter_t *waiter) { return waiter->function != NULL && waiter->stays; }
+static bool is_batch(const csk_waiter_t *waiter) { return waiter->function != NULL && waiter->stays; }
 
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
-    csk_gate_waiter_t *next;
+    csk_waiter_t *next;
     do {
         holders = after_release(found & ~RW_FLAGS, release);
         next = let_in(lock, &holders);
@@ -108,7 +108,7 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
     bool opens = false;
     while (lock->first != next) {
-        csk_gate_waiter_t *granted = lock->first;
+        csk_waiter_t *granted = lock->first;
         csk_rwlock_remove(lock, granted);
         opens = next == NULL && is_batch(granted);
         grant(lock, granted, effects);
@@ -123,7 +123,7 @@ static uint32_t *lock_queue(void *object) {
     csk_rwlock_lock_queue(lock);
     return &lock->queue_lock;
 }
-static void remove_waiter(void *object, csk_gate_waiter_t *waiter) { csk_rwlock_remove(object, waiter); }
+static void remove_waiter(void *object, csk_waiter_t *waiter) { csk_rwlock_remove(object, waiter); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_rwlock_settle(object, RELEASE_NOTHING, effects);
     return false;

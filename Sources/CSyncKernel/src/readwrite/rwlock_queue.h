@@ -83,7 +83,7 @@ CSK_STATIC_ASSERT((RW_WRITER | RW_FLAGS) == CSK_RWLOCK_TAKEN, "what the inline p
 
 enum { RW_READ = CSK_RWLOCK_READ, RW_WRITE = CSK_RWLOCK_WRITE, RW_UPGRADE = 2 };
 
-/* csk_gate_waiter_t.hand_over */
+/* csk_waiter_t.hand_over */
 enum { RW_MAY_BE_PASSED = 0, RW_HANDED_OVER, RW_LATE /* it was passed over, and has not come since */ };
 
 /* How long a designated waiter may be late before those behind it go first. */
@@ -149,7 +149,7 @@ static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
 
 /* Called under the queue lock. Whether no arrival may overtake this waiter when it stands first. Readers that kept
  * passing would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
-static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_gate_waiter_t *first) {
+static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_waiter_t *first) {
     return lock->policy == CSK_RWLOCK_STRICT || first->mode == RW_UPGRADE || first->hand_over == RW_HANDED_OVER ||
            (lock->coming && first->mode == RW_WRITE && first->hand_over != RW_LATE);
 }
@@ -157,9 +157,9 @@ static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk
 /* These four are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
  * and lets in the waiters at the head that can enter. Each change of the queue ends with it. */
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects);
-void csk_rwlock_append(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
-void csk_rwlock_prepend(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
-void csk_rwlock_remove(csk_rwlock_t *lock, csk_gate_waiter_t *waiter);
+void csk_rwlock_append(csk_rwlock_t *lock, csk_waiter_t *waiter);
+void csk_rwlock_prepend(csk_rwlock_t *lock, csk_waiter_t *waiter);
+void csk_rwlock_remove(csk_rwlock_t *lock, csk_waiter_t *waiter);
 /* Called under the queue lock. Puts the designated waiter, if it is late, behind all others. Returns false where it is
  * not. Otherwise the caller settles. */
 bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns);
@@ -171,8 +171,8 @@ extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("h
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);
 
 /* rwlock_async.c: csk_rwlock_lock_async, for a waiter that can't be cancelled if it `stays`. */
-int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_gate_waiter_t *waiter, int mode, int64_t deadline_ns,
-                            csk_gate_function_t function, void *context, bool stays);
+int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
+                            csk_waiter_function_t function, void *context, bool stays);
 /* Makes the calling worker the holder of what was granted to a section. At a biased lock a writer waits there for the
  * readers that are not in the word, and a reader that gets no record waits there to be alone: no longer than until the
  * deadline, which gives ETIMEDOUT. After an error the worker holds nothing of the lock by that. */
@@ -181,7 +181,7 @@ int csk_rwlock_adopt_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns);
 /* rwlock_watch.c: parks until the word changes or the deadline has passed (ETIMEDOUT). It may return for no reason.
  * Meanwhile it looks which holder it waits for, and reports that once. `self` is NULL for the writer that takes the
  * bias away. */
-int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected,
+int csk_rwlock_park(csk_rwlock_t *lock, const csk_waiter_t *self, uint32_t *word, uint32_t expected,
                     int64_t deadline_ns, csk_watch_t *watch);
 
 /* rwlock_bias.c */

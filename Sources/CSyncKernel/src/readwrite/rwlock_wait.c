@@ -25,13 +25,13 @@ static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint
 }
 
 /* Whether the first waiter could enter if it looked under the queue lock, or its word has changed. */
-static bool may_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+static bool may_try_again(csk_rwlock_t *lock, csk_waiter_t *self) {
     uint64_t holders = csk_load(&lock->state, CSK_RELAXED) & ~RW_FLAGS;
     return csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY;
 }
 
 /* Waits for that for a moment. A writer does not spin: it has spun before it came into the queue. */
-static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
+static bool spin_to_try_again(csk_rwlock_t *lock, csk_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (self->mode != RW_WRITE && csk_spin(&spin))
         if (may_try_again(lock, self)) return true;
@@ -39,7 +39,7 @@ static bool spin_to_try_again(csk_rwlock_t *lock, csk_gate_waiter_t *self) {
 }
 
 /* As long as its word is TRY no other thread lets the waiter in. */
-static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects) {
+static enum csk_try try_to_enter(void *object, csk_waiter_t *self, bool again, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
     csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
     self->hand_over = RW_HANDED_OVER; /* if it can't enter, another has overtaken it, and none will again */
@@ -51,19 +51,19 @@ static enum csk_try try_to_enter(void *object, csk_gate_waiter_t *self, bool aga
     return TRY_WATCHES;
 }
 
-static void watch(void *object, csk_gate_waiter_t *self) {
+static void watch(void *object, csk_waiter_t *self) {
     if (spin_to_try_again(object, self)) return;
     csk_yields_t yields = csk_yields_begin();
     while (csk_yield(&yields))
         if (may_try_again(object, self)) return;
 }
-static void watch_timed(void *object, csk_gate_waiter_t *self) { spin_to_try_again(object, self); }
+static void watch_timed(void *object, csk_waiter_t *self) { spin_to_try_again(object, self); }
 
-static int park(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
+static int park(void *object, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
 }
 
-static void await_granter(void *object, csk_gate_waiter_t *self) {
+static void await_granter(void *object, csk_waiter_t *self) {
     (void)object;
     csk_waiter_await_granter(self);
 }
@@ -77,9 +77,9 @@ static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter
  * from now on: readers that kept passing would hold up the writer behind it until the system gave that reader a
  * processor. (A reader that is woken later, with a writer behind it, may be passed.) A writer that stands first, and
  * waits for readers alone, is designated: it needs no wake when the last one leaves soon. */
-static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
+static void stop_readers(csk_rwlock_t *lock, csk_waiter_t *writer) {
     if (lock->coming) {
-        csk_gate_waiter_t *woken = lock->first->mode == RW_UPGRADE ? lock->first->newer : lock->first;
+        csk_waiter_t *woken = lock->first->mode == RW_UPGRADE ? lock->first->newer : lock->first;
         if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;
     } else if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
         writer->told_ns = writer->since_ns;
@@ -88,7 +88,7 @@ static void stop_readers(csk_rwlock_t *lock, csk_gate_waiter_t *writer) {
 }
 
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t since_ns) {
-    csk_gate_waiter_t waiter;
+    csk_waiter_t waiter;
     csk_waiter_for_thread(&waiter, 0, self);
     waiter.node.ticket = 0;
     csk_waiter_came(&waiter, since_ns);

@@ -16,11 +16,11 @@ static void report_readers(csk_rwlock_t *lock, int64_t since_ns) {
 }
 
 /* Under the queue lock others change the word of a waiter that is designated, or let in. */
-static bool is_parked(const csk_gate_waiter_t *self) { return csk_load(&self->word, CSK_RELAXED) == WORD_PARKED; }
+static bool is_parked(const csk_waiter_t *self) { return csk_load(&self->word, CSK_RELAXED) == WORD_PARKED; }
 
 /* For a waiter that stands behind one that was designated and is late. A waiter that was designated meanwhile comes
  * itself. */
-static void look_for_late(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
+static void look_for_late(csk_rwlock_t *lock, const csk_waiter_t *self) {
     csk_effects_t effects = { 0 };
     int64_t now_ns = csk_platform_now();
     csk_rwlock_lock_queue(lock);
@@ -30,7 +30,7 @@ static void look_for_late(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
 }
 
 /* Returns the word if this waiter is the first and none is coming, and 0 otherwise. */
-static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *self) {
+static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_waiter_t *self) {
     csk_rwlock_lock_queue(lock);
     bool may = lock->first == self && is_parked(self) && !lock->coming;
     uint64_t state = may ? csk_load(&lock->state, CSK_RELAXED) : 0;
@@ -38,7 +38,7 @@ static uint64_t state_to_look_at(csk_rwlock_t *lock, const csk_gate_waiter_t *se
     return state;
 }
 
-static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_watch_t *watch) {
+static bool look(csk_rwlock_t *lock, const csk_waiter_t *self, const csk_watch_t *watch) {
     uint64_t state = state_to_look_at(lock, self), holder = csk_rwlock_sole_holder(state);
     if (state == 0) return false;
     if (!(state & RW_WRITER)) {
@@ -51,7 +51,7 @@ static bool look(csk_rwlock_t *lock, const csk_gate_waiter_t *self, const csk_wa
     return true;
 }
 
-int csk_rwlock_park(csk_rwlock_t *lock, const csk_gate_waiter_t *self, uint32_t *word, uint32_t expected,
+int csk_rwlock_park(csk_rwlock_t *lock, const csk_waiter_t *self, uint32_t *word, uint32_t expected,
                     int64_t deadline_ns, csk_watch_t *watch) {
     if (watch->reported) return csk_wait_park(word, expected, deadline_ns);
     bool look_now;

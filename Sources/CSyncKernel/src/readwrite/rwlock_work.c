@@ -33,7 +33,7 @@ static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
     return (csk_rwlock_work_t *)((char *)item - offsetof(csk_rwlock_work_t, item));
 }
 
-static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status);
+static void batch_granted(csk_waiter_t *waiter, void *context, int status);
 
 /* Takes what was pushed, in the order in which it came. It closes the inbox where nothing was. */
 static csk_rwlock_write_t *take_pushed(csk_rwlock_t *lock) {
@@ -198,7 +198,7 @@ static void run(csk_pool_item_t *item) {
     mine.lock = NULL;
 }
 
-static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
+static void granted(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     csk_rwlock_work_t *work = (csk_rwlock_work_t *)waiter;
     if (status != 0) {
@@ -215,7 +215,7 @@ static void granted(csk_gate_waiter_t *waiter, void *context, int status) {
     }
 }
 
-static void batch_granted(csk_gate_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
+static void batch_granted(csk_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
 
 /* Adds `write` to what the worker takes before it leaves the lock, or to the last waiter, if that is a batch. Returns
  * whether it did. */

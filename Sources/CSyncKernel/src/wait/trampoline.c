@@ -7,7 +7,7 @@ CSK_LINE(lanes, csk_gate_lane_t, next_ready);
 CSK_LINE(laters, csk_gate_later_t, next);
 
 static _Thread_local struct {
-    csk_gate_waiter_t *first, *last;
+    csk_waiter_t *first, *last;
     csk_gate_lane_t *first_lane, *last_lane;
     csk_gate_later_t *later, *last_later;
     unsigned depth;
@@ -16,9 +16,9 @@ static _Thread_local struct {
 
 void csk_trampoline_hold(void) { ready.depth++; }
 
-static void run_waiter(csk_gate_waiter_t *waiter) {
+static void run_waiter(csk_waiter_t *waiter) {
     ready.first = waiter->next_ready;
-    csk_gate_function_t function = waiter->function;
+    csk_waiter_function_t function = waiter->function;
     void *context = waiter->context;
     int status = waiter->status;
     /* From here on another thread may queue the waiter again, and the function may free it: it is not touched any more.
@@ -72,10 +72,10 @@ void csk_trampoline_end_hold(void) {
     csk_trampoline_release();
 }
 
-void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane) {
+void csk_trampoline_run(csk_waiter_t *first, csk_gate_lane_t *lane) {
     if (first == NULL && lane == NULL) return;
     if (first != NULL) {
-        csk_gate_waiter_t *last = first;
+        csk_waiter_t *last = first;
         while (last->next_ready != NULL) last = last->next_ready;
         if (ready.first == NULL) ready.first = first;
         else ready.last->next_ready = first;

@@ -9,7 +9,7 @@
 
 /* Appends a chain linked by `next_ready`, and a lane, to the thread's lists. Either may be NULL. Runs the lists unless
  * they are running or held back. */
-void csk_trampoline_run(csk_gate_waiter_t *first, csk_gate_lane_t *lane);
+void csk_trampoline_run(csk_waiter_t *first, csk_gate_lane_t *lane);
 
 /* Between these two the thread's lists only grow. They run at the end. */
 void csk_trampoline_hold(void);

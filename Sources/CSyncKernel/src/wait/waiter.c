@@ -10,17 +10,17 @@
 
 /* ---- Recorded under the queue lock, done after it ---------------------------------------------------------------- */
 
-void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects) {
+void csk_waiter_tell(csk_waiter_t *waiter, uint32_t word, csk_effects_t *effects) {
     if (csk_word_tell(&waiter->word, word)) effects->wake = &waiter->word;
 }
 
-CSK_LINE(ready, csk_gate_waiter_t, next_ready);
+CSK_LINE(ready, csk_waiter_t, next_ready);
 
-void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects) {
+void csk_waiter_let_in(csk_waiter_t *waiter, csk_effects_t *effects) {
     ready_append(&effects->threads, &effects->last_thread, waiter);
 }
 
-void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects) {
+void csk_waiter_finish(csk_waiter_t *waiter, int status, csk_effects_t *effects) {
     waiter->status = status;
     /* A grant that needs no function leaves the clocks of its waiter running. */
     waiter->timers = waiter->grace_started && csk_waiter_state(waiter) != WAITER_GRANTED;
@@ -28,8 +28,8 @@ void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *eff
     ready_append(&effects->ready, &effects->last_ready, waiter);
 }
 
-static void let_threads_in(csk_gate_waiter_t *threads) {
-    for (csk_gate_waiter_t *waiter = threads, *next; waiter != NULL; waiter = next) {
+static void let_threads_in(csk_waiter_t *threads) {
+    for (csk_waiter_t *waiter = threads, *next; waiter != NULL; waiter = next) {
         next = waiter->next_ready;
         csk_word_answer(&waiter->word, WORD_GRANTED);
     }
@@ -38,7 +38,7 @@ static void let_threads_in(csk_gate_waiter_t *threads) {
 static inline void perform(csk_effects_t *effects) {
     let_threads_in(effects->threads);
     if (effects->wake != NULL) csk_platform_wake(effects->wake, 1);
-    for (csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+    for (csk_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
         if (waiter->deadline_started) {
             waiter->deadline_started = 0;
             csk_timer_cancel(&waiter->deadline);
@@ -51,9 +51,9 @@ static inline void perform(csk_effects_t *effects) {
 
 /* Before they are let in, while their waiters are there. */
 static void trace_grants(const csk_effects_t *effects) {
-    for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
+    for (const csk_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
         csk_probe_grant(waiter->object, waiter->has_waited, waiter->node.rank, waiter->since_ns, GRANTED_THREAD);
-    for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
+    for (const csk_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready) {
         if (waiter->has_waited == 0 || waiter->status != 0) continue;
         csk_probe_grant(waiter->object, waiter->has_waited & WAITER_KIND, waiter->node.rank, waiter->since_ns,
                         GRANTED_FUNCTION);
@@ -72,7 +72,7 @@ typedef struct {
 } let_in_t;
 
 /* Each thread that is let in is drawn with the same probability (algorithm R of Vitter, 1985). */
-static void draw(let_in_t *let_in, const csk_gate_waiter_t *waiter, uint32_t kind) {
+static void draw(let_in_t *let_in, const csk_waiter_t *waiter, uint32_t kind) {
     uint64_t place = let_in->count++;
     if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
     if (place >= LET_IN_COUNTED) return;
@@ -88,9 +88,9 @@ static void perform_profiled(csk_effects_t *effects) {
     let_in_t let_in;
     let_in.count = 0;
     let_in.now_ns = csk_platform_now();
-    for (const csk_gate_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
+    for (const csk_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
         draw(&let_in, waiter, CSK_PROFILE_THREAD);
-    for (const csk_gate_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready)
+    for (const csk_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready)
         if ((waiter->has_waited & WAITER_PROFILED) && waiter->status == 0) draw(&let_in, waiter, CSK_PROFILE_CALLBACK);
     perform(effects);
     uint32_t drawn = let_in.count < LET_IN_COUNTED ? let_in.count : LET_IN_COUNTED;
@@ -111,7 +111,7 @@ void csk_effects_perform(csk_effects_t *effects) {
 }
 
 /* Reading the clock is a quarter of what queueing such a waiter costs, and only reported waits need the time. */
-void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+void csk_waiter_begin_again_told(csk_waiter_t *waiter, uint8_t object_kind) {
     uint32_t told = waiter->has_waited & (WAITER_LISTED | WAITER_METERED | WAITER_PROFILED);
     if (csk_is_observed()) told |= WAITER_OBSERVED;
     if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind)) {
@@ -122,7 +122,7 @@ void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind)
     if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
 
-void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind) {
     if (csk_is_counting(CSK_COUNTS_METRICS)) waiter->has_waited = WAITER_METERED;
     if (csk_profile_is_on()) {
         waiter->has_waited |= WAITER_PROFILED;
@@ -132,7 +132,7 @@ void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind) {
     if (waiter->has_waited & WAITER_LISTED) waiter->task = csk_waits_suspended_task();
 }
 
-void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status) {
+void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status) {
     uint32_t object_kind = waiter->has_waited & WAITER_KIND;
     if (waiter->has_waited & WAITER_LISTED) {
         waiter->has_waited &= (uint8_t)~WAITER_LISTED;
@@ -160,7 +160,7 @@ void csk_effects_perform_waiting(csk_effects_t *effects) {
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
-bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_waiter_t *waiter, int status) {
+bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter, int status) {
     csk_effects_t effects = { 0 };
     uint32_t *queue_lock = kind->lock(object);
     bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays, look_again = false;
@@ -177,7 +177,7 @@ bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_wa
     return queued;
 }
 
-void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_timer_function_t passed) {
+void csk_waiter_start_deadline(csk_waiter_t *waiter, void *object, csk_timer_function_t passed) {
     if (waiter->deadline_ns == CSK_NEVER) return;
     waiter->deadline_started = 1;
     /* The clock may still run, from before a grant that is over. */
@@ -194,7 +194,7 @@ void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object) {
 
 /* The waiter was designated. Returns true when it has entered. On false it must wait again; its word is back at
  * WAITING. */
-static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self) {
+static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self) {
     for (bool again = false;; again = true) {
         csk_effects_t effects = { 0 };
         uint32_t *queue_lock = kind->queue->lock(object);
@@ -209,7 +209,7 @@ static bool try_designated(const csk_wait_kind_t *kind, void *object, csk_gate_w
 
 /* The deadline has passed. Returns 0 when the grant was faster. The note comes off first: once this thread is out of
  * the queue, and before its call has returned, a gate may be closed and freed. */
-static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, csk_wait_t *wait) {
+static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, csk_wait_t *wait) {
     csk_waits_end(wait);
     csk_effects_t effects = { 0 };
     uint32_t *queue_lock = kind->queue->lock(object);
@@ -226,7 +226,7 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waite
 }
 
 /* The thread's wait is recorded once the thread is about to park, and stays recorded while it tries. */
-static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_gate_waiter_t *self,
+static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_waiter_t *self,
                  int64_t deadline_ns) {
     if (CSK_UNLIKELY(wait->noted)) return;
     wait->object = object;
@@ -241,7 +241,7 @@ static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *obje
     csk_waits_note(wait);
 }
 
-static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns,
                         csk_wait_t *wait) {
     csk_watch_t watch = csk_begin_watch(self->since_ns, kind->first_look_ns);
     for (;;) {
@@ -263,7 +263,7 @@ static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_gate_wait
     }
 }
 
-static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns) {
+static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns) {
     csk_wait_t wait;
     wait.noted = false;
     int status = park_and_try(kind, object, self, deadline_ns, &wait);
@@ -271,7 +271,7 @@ static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_gate_wai
     return status;
 }
 
-void csk_waiter_await_granter(csk_gate_waiter_t *self) {
+void csk_waiter_await_granter(csk_waiter_t *self) {
     uint32_t word;
     while ((word = csk_load(&self->word, CSK_ACQUIRE)) != WORD_GRANTED) {
         if (word == WORD_PARKED) csk_wait_park(&self->word, WORD_PARKED, CSK_NEVER);
@@ -280,7 +280,7 @@ void csk_waiter_await_granter(csk_gate_waiter_t *self) {
 }
 
 /* The same where waits are reported. */
-static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self,
+static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self,
                                                int64_t deadline_ns, bool watches_first) {
     csk_told_wait_t told = { .object = object,
                              .object_kind = kind->queue->object_kind,
@@ -294,7 +294,7 @@ static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void
     return status;
 }
 
-int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
     if (csk_waits_are_told()) return wait_told(kind, object, self, deadline_ns, watches_first);
     if (watches_first) csk_watch_word(self);

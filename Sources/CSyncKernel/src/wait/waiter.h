@@ -27,31 +27,29 @@
 #include "wait/spin_park.h"
 #include "wait/waits.h"
 
-/* csk_gate_waiter_t.word: see spin_park.h. It is answered with TRY or GRANTED. */
+/* csk_waiter_t.word: see spin_park.h. It is answered with TRY or GRANTED. */
 enum { WORD_WAITING = CSK_WORD_WAITS, WORD_PARKED = CSK_WORD_PARKED, WORD_TRY = CSK_WORD_ANSWER, WORD_GRANTED };
-/* csk_gate_waiter_t.state, with the mark of the process in which that is true. In a child of fork no waiter of the
+/* csk_waiter_t.state, with the mark of the process in which that is true. In a child of fork no waiter of the
  * parent's waits or has a grant. */
 enum { WAITER_IDLE = 0, WAITER_QUEUED = 1, WAITER_GRANTED = 2, WAITER_LOST = 3 };
 
 /* These are called under the queue lock. */
-static inline uint32_t csk_waiter_state(const csk_gate_waiter_t *waiter) {
+static inline uint32_t csk_waiter_state(const csk_waiter_t *waiter) {
     uint32_t state = waiter->state ^ csk_process_mark();
     return CSK_LIKELY(state <= WAITER_LOST) ? state : WAITER_IDLE;
 }
-static inline void csk_waiter_set(csk_gate_waiter_t *waiter, uint32_t state) {
-    waiter->state = csk_process_mark() | state;
-}
+static inline void csk_waiter_set(csk_waiter_t *waiter, uint32_t state) { waiter->state = csk_process_mark() | state; }
 /* Whether some thread of this process is yet to call the waiter's function. */
-static inline bool csk_waiter_is_due(const csk_gate_waiter_t *waiter) {
+static inline bool csk_waiter_is_due(const csk_waiter_t *waiter) {
     return csk_load(&waiter->due, CSK_ACQUIRE) && !csk_queue_lock_is_old(waiter->state);
 }
 
-static inline csk_gate_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_gate_waiter_t *)node; }
-static inline csk_gate_waiter_t *csk_waiter_of_arrival(csk_arrival_t *arrival) {
-    return arrival == NULL ? NULL : (csk_gate_waiter_t *)((char *)arrival - offsetof(csk_gate_waiter_t, arrival));
+static inline csk_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (csk_waiter_t *)node; }
+static inline csk_waiter_t *csk_waiter_of_arrival(csk_arrival_t *arrival) {
+    return arrival == NULL ? NULL : (csk_waiter_t *)((char *)arrival - offsetof(csk_waiter_t, arrival));
 }
-static inline csk_gate_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
-    return (csk_gate_waiter_t *)((char *)timer - offsetof(csk_gate_waiter_t, deadline));
+static inline csk_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
+    return (csk_waiter_t *)((char *)timer - offsetof(csk_waiter_t, deadline));
 }
 
 /* A number that csk_rank does not give for one of the places would stand before or behind all others, or in no
@@ -72,13 +70,13 @@ static inline int64_t csk_waiter_ticket(int64_t *next, csk_rank_t rank) {
 }
 
 /* The rank by which the waiter is ordered, and whether it was named: at a gate or a semaphore. */
-static inline void csk_waiter_give_rank(csk_gate_waiter_t *waiter, csk_rank_t rank) {
+static inline void csk_waiter_give_rank(csk_waiter_t *waiter, csk_rank_t rank) {
     waiter->node.rank = csk_rank_in_order(rank);
     waiter->arrival.is_bounded = csk_rank_is_unnamed(rank);
 }
 
 /* Makes the waiter of a thread. It is filled field by field: clearing the timers would cost more than all else. */
-static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t rank, uint64_t thread) {
+static inline void csk_waiter_for_thread(csk_waiter_t *waiter, csk_rank_t rank, uint64_t thread) {
     csk_waiter_give_rank(waiter, rank);
     waiter->function = NULL;
     waiter->thread = thread;
@@ -88,17 +86,17 @@ static inline void csk_waiter_for_thread(csk_gate_waiter_t *waiter, csk_rank_t r
 }
 
 /* It came then already, which only the profile and the metrics ask; 0 if they don't. */
-static inline void csk_waiter_came(csk_gate_waiter_t *waiter, int64_t since_ns) {
+static inline void csk_waiter_came(csk_waiter_t *waiter, int64_t since_ns) {
     if (CSK_UNLIKELY(since_ns != 0)) waiter->since_ns = since_ns;
 }
 
 /* Called under the queue lock. Whether an asynchronous waiter is queued, or its function is yet to be called. */
-static inline bool csk_waiter_is_waiting(const csk_gate_waiter_t *waiter) {
+static inline bool csk_waiter_is_waiting(const csk_waiter_t *waiter) {
     return csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED;
 }
 /* Called under the queue lock. Makes an asynchronous waiter, which is not in use. Its place in the order is the
  * lock's. */
-static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *object, csk_gate_function_t function,
+static inline void csk_waiter_for_function(csk_waiter_t *waiter, void *object, csk_waiter_function_t function,
                                            void *context, int64_t deadline_ns, bool stays) {
     waiter->object = object;
     waiter->function = function;
@@ -116,17 +114,17 @@ static inline void csk_waiter_for_function(csk_gate_waiter_t *waiter, void *obje
 enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whatever
  * thread says so. The steps for reported waits are apart. */
-__attribute__((cold)) void csk_waiter_begin_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
-__attribute__((cold)) void csk_waiter_begin_again_told(csk_gate_waiter_t *waiter, uint8_t object_kind);
-static inline void csk_waiter_begin(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+__attribute__((cold)) void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind);
+__attribute__((cold)) void csk_waiter_begin_again_told(csk_waiter_t *waiter, uint8_t object_kind);
+static inline void csk_waiter_begin(csk_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
     if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind);
 }
-static inline void csk_waiter_begin_again(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+static inline void csk_waiter_begin_again(csk_waiter_t *waiter, uint8_t object_kind) {
     if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
 }
 /* For waiters that are not reported elsewhere. */
-static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kind) {
+static inline void csk_waiter_list(csk_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
     if (!csk_listed_is_on() || !csk_listed_add(waiter->object, object_kind)) return;
     waiter->has_waited = (uint8_t)(WAITER_LISTED | object_kind);
@@ -134,32 +132,32 @@ static inline void csk_waiter_list(csk_gate_waiter_t *waiter, uint8_t object_kin
     waiter->since_ns = csk_platform_now();
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read and write. */
-void csk_waiter_note_end(csk_gate_waiter_t *waiter, const void *object, int status);
+void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status);
 
 /* ---- Recorded under the queue lock, done after it ---------------------------------------------------------------- */
 
 /* What is left to do once the queue lock is dropped. */
 typedef struct csk_effects {
-    uint32_t *wake;           /* a parked waiter's word: only an address, since its memory may be gone */
-    csk_gate_waiter_t *ready; /* asynchronous waiters whose functions are due */
-    csk_gate_lane_t *lane;    /* the lane that was granted the gate, and whose function is due */
+    uint32_t *wake;        /* a parked waiter's word: only an address, since its memory may be gone */
+    csk_waiter_t *ready;   /* asynchronous waiters whose functions are due */
+    csk_gate_lane_t *lane; /* the lane that was granted the gate, and whose function is due */
     /* The threads that were let in, linked by next_ready. Each stays where it is until its word says GRANTED. */
-    csk_gate_waiter_t *threads;
-    csk_gate_waiter_t *last_ready, *last_thread; /* of those two lists, where they are not empty */
+    csk_waiter_t *threads;
+    csk_waiter_t *last_ready, *last_thread; /* of those two lists, where they are not empty */
 } csk_effects_t;
 
 /* These three are called under the queue lock. csk_waiter_tell gives a thread another word; the effects have room for
  * one wake by it. */
-void csk_waiter_tell(csk_gate_waiter_t *waiter, uint32_t word, csk_effects_t *effects);
+void csk_waiter_tell(csk_waiter_t *waiter, uint32_t word, csk_effects_t *effects);
 /* Before a thread is let in: what it waited for, for the probe. */
-static inline void csk_waiter_name_object(csk_gate_waiter_t *waiter, void *object, uint8_t object_kind) {
+static inline void csk_waiter_name_object(csk_waiter_t *waiter, void *object, uint8_t object_kind) {
     waiter->object = object;
     waiter->has_waited = object_kind;
 }
 /* Lets a thread in once the queue lock is dropped, however many there are in the same effects. */
-void csk_waiter_let_in(csk_gate_waiter_t *waiter, csk_effects_t *effects);
+void csk_waiter_let_in(csk_waiter_t *waiter, csk_effects_t *effects);
 /* Ends an asynchronous waiter: its function is due, with this status. */
-void csk_waiter_finish(csk_gate_waiter_t *waiter, int status, csk_effects_t *effects);
+void csk_waiter_finish(csk_waiter_t *waiter, int status, csk_effects_t *effects);
 
 /* Called after the queue lock was dropped. It does not touch the lock, which may be gone once a waiter was let in. */
 void csk_effects_perform(csk_effects_t *effects);
@@ -173,7 +171,7 @@ typedef struct csk_queue_kind {
     /* Takes the queue lock, and returns it. In a child of fork it makes the object anew before that. */
     uint32_t *(*lock)(void *object);
     /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. */
-    void (*remove)(void *object, csk_gate_waiter_t *waiter);
+    void (*remove)(void *object, csk_waiter_t *waiter);
     /* Called under the queue lock. Publishes the queue, and ensures that a waiter comes for a free object. Returns
      * whether the caller must look again. */
     bool (*settle)(void *object, csk_effects_t *effects);
@@ -184,10 +182,10 @@ typedef struct csk_queue_kind {
 
 /* Takes an asynchronous waiter out of the queue, and finishes it with this status. Returns false when it was not queued
  * any more, or can't be cancelled. */
-bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_gate_waiter_t *waiter, int status);
+bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter, int status);
 /* Called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has one. `passed` is called
  * with `object` when the deadline has passed; it takes the waiter out (csk_waiter_of_deadline). */
-void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_timer_function_t passed);
+void csk_waiter_start_deadline(csk_waiter_t *waiter, void *object, csk_timer_function_t passed);
 
 /* ---- How an asynchronous waiter is queued ------------------------------------------------------------------------ */
 
@@ -195,7 +193,7 @@ void csk_waiter_start_deadline(csk_gate_waiter_t *waiter, void *object, csk_time
  * refuses a waiter that is in use (csk_waiter_is_waiting), makes it (csk_waiter_for_function), queues it and settles.
  * Then come these two. */
 /* Called under the queue lock. Returns whether the waiter waits, which begins now; or it was served at once. */
-static inline bool csk_waiter_waits(csk_gate_waiter_t *waiter, void *object, uint8_t object_kind,
+static inline bool csk_waiter_waits(csk_waiter_t *waiter, void *object, uint8_t object_kind,
                                     csk_timer_function_t passed) {
     if (csk_waiter_state(waiter) != WAITER_QUEUED) return false;
     csk_waiter_begin(waiter, object_kind);
@@ -219,25 +217,25 @@ typedef struct csk_wait_kind {
     const csk_queue_kind_t *queue;
     /* Called under the queue lock for a designated waiter. Lets it in if it may enter. Otherwise it may spin for a
      * moment and try once more (`again`); or it gives the designation back, and its word is WAITING. Settles. */
-    enum csk_try (*try_to_enter)(void *object, csk_gate_waiter_t *self, bool again, csk_effects_t *effects);
+    enum csk_try (*try_to_enter)(void *object, csk_waiter_t *self, bool again, csk_effects_t *effects);
     /* Spins until the designated waiter could enter, or its word has changed, or a moment has passed. */
-    void (*watch)(void *object, csk_gate_waiter_t *self);
+    void (*watch)(void *object, csk_waiter_t *self);
     /* Parks until the word is no longer PARKED or the deadline has passed (ETIMEDOUT). May return spuriously. */
-    int (*park)(void *object, csk_gate_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
+    int (*park)(void *object, csk_waiter_t *self, int64_t deadline_ns, struct csk_watch *watch);
     /* Called without the queue lock by a waiter that was granted the lock. Returns when its granter is done with it. */
-    void (*await_granter)(void *object, csk_gate_waiter_t *self);
+    void (*await_granter)(void *object, csk_waiter_t *self);
     int64_t first_look_ns; /* of the watch that `park` is given */
 } csk_wait_kind_t;
 
 /* For await_granter, where the granter lets threads in (csk_waiter_let_in): it has done with the lock, and with the
  * waiter, once the word says GRANTED. */
-void csk_waiter_await_granter(csk_gate_waiter_t *self);
+void csk_waiter_await_granter(csk_waiter_t *self);
 
 /* Looks again, for a thread that stands in the queue itself. */
 void csk_waiter_look_again(const csk_queue_kind_t *kind, void *object);
 /* Waits in the queue, where the waiter stands already. Returns 0 or ETIMEDOUT. With `watches_first` it spins before it
  * parks: for locks that are handed over directly. */
-int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_gate_waiter_t *self, int64_t deadline_ns,
+int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns,
                     bool watches_first);
 
 #endif

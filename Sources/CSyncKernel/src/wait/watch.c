@@ -7,19 +7,19 @@
 static const int64_t longest_span_ns = INT64_C(64) * 1000000000;
 enum { LOOKS_SHARE = 20 }; /* of one processor's time */
 
-void csk_watch_word(csk_gate_waiter_t *self) {
+void csk_watch_word(csk_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin))
         if (csk_load(&self->word, CSK_RELAXED) != WORD_WAITING) return;
 }
 
-void csk_yield_for_word(csk_gate_waiter_t *self, int64_t deadline_ns) {
+void csk_yield_for_word(csk_waiter_t *self, int64_t deadline_ns) {
     if (deadline_ns != CSK_NEVER) return;
     csk_yields_t yields = csk_yields_begin();
     while (csk_load(&self->word, CSK_RELAXED) == WORD_WAITING && csk_yield(&yields)) {}
 }
 
-void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns) {
+void csk_watch_word_awake(csk_waiter_t *self, int64_t deadline_ns) {
     csk_watch_word(self);
     csk_yield_for_word(self, deadline_ns);
 }

@@ -6,11 +6,11 @@
 
 /* Spins on the waiter's word for a moment. With direct hand-over a wake would cost more than most critical sections
  * take. So the next waiter is likely to be granted while it spins. */
-void csk_watch_word(csk_gate_waiter_t *self);
+void csk_watch_word(csk_waiter_t *self);
 /* Yields a few times. A yield may take a time slice, so threads with a deadline don't. */
-void csk_yield_for_word(csk_gate_waiter_t *self, int64_t deadline_ns);
+void csk_yield_for_word(csk_waiter_t *self, int64_t deadline_ns);
 /* Both, for locks without overtaking. */
-void csk_watch_word_awake(csk_gate_waiter_t *self, int64_t deadline_ns);
+void csk_watch_word_awake(csk_waiter_t *self, int64_t deadline_ns);
 
 /* How long a waiter sleeps before it asks the system whether whom it waits for has ended. */
 #define CSK_WATCH_ENDED_NS INT64_C(1000000000)

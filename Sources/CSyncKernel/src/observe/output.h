@@ -3,7 +3,7 @@
 #define CSK_INTERNAL_OUTPUT_H
 
 #include "csynckernel/base.h"
-#include "profile/symbols.h"
+#include "observe/symbols.h"
 
 /* A text that is cut where it has no room. */
 typedef struct csk_line {

@@ -1,5 +1,5 @@
 /* places.c: see places.h. */
-#include "profile/places.h"
+#include "observe/places.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* order.c: what each thread holds, the classes of objects, and what the locks tell. See docs/design/order.md. */
-#include "order/order.h"
+#include "observe/order.h"
 
 #include "base/observe.h"
 #include "base/ordering.h"

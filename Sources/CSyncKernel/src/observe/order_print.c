@@ -1,6 +1,6 @@
 /* order_print.c: the circles as text, with the names of functions. */
-#include "order/order.h"
-#include "order/output.h"
+#include "observe/order.h"
+#include "observe/output.h"
 
 #include <inttypes.h>
 

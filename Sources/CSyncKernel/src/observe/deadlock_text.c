@@ -1,5 +1,5 @@
 /* deadlock_text.c: a deadlock in one line. */
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 static const char *kind_name(uint32_t object_kind) {
     static const char *const names[] = {

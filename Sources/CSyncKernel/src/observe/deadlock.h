@@ -5,8 +5,8 @@
 
 #include "csynckernel/deadlock.h"
 #include "csynckernel/pool.h"
-#include "inspect/inspect.h"
-#include "order/output.h"
+#include "observe/inspect.h"
+#include "observe/output.h"
 
 /* The explorer has smaller tables. */
 #ifndef CSK_DEADLOCK_SIZES

@@ -1,5 +1,5 @@
 /* deadlock_print.c: deadlocks with the call stacks of their parties. */
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 #include <stdlib.h>
 

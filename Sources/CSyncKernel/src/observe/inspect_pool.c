@@ -10,7 +10,7 @@
  * lock. So the pool waits for a walk along its workers and the first of its items, and for no queue.
  *
  * The pool's lock comes before a queue's here, and no thread takes it while it has a queue's. */
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 
 #include <string.h>
 

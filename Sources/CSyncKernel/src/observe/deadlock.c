@@ -1,6 +1,6 @@
 /* deadlock.c: the watchdog looks for old waits, takes views, and reports the circles that three of them show. See
  * docs/design/deadlock.md for why such a circle is a deadlock. */
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 #include "base/counting.h"
 #include "base/observe.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/places.h"
+#include "observe/places.h"
 
 /* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/places.h"
+#include "observe/places.h"
 
 static int print_place(const csk_place_t *place, csk_print_t print, void *context) {
     char address[32];

@@ -1,5 +1,5 @@
 /* deadlock_views.c: what several views show together, and which queues stand still in one. */
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* deadlock_graph.c: the graph of waits in a view, and its circles. */
 #include "base/slots.h"
-#include "order/deadlock.h"
+#include "observe/deadlock.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define CSK_INTERNAL_PLACES_H
 
 #include "csynckernel/profile.h"
-#include "profile/symbols.h"
+#include "observe/symbols.h"
 
 typedef struct csk_place {
     uintptr_t address; /* in the call: a return address may belong to the next function */

@@ -1,6 +1,6 @@
 /* symbols.c: reads /proc/self/maps, and the symbol tables of ELF files: .symtab, or .dynsym where a file was stripped
  * of it. A file is untrusted: whatever it says is compared with its size. */
-#include "profile/symbols.h"
+#include "observe/symbols.h"
 
 #include <elf.h>
 #include <errno.h>

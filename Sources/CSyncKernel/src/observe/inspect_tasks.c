@@ -1,6 +1,6 @@
 /* inspect_tasks.c: tasks that wait at objects of their runtime's, and the names of tasks (csynckernel/task.h). The
  * object is not read: what the view shows of it stands in the waits. */
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 
 #include "base/text.h"
 #include "thread/name.h"

@@ -2,7 +2,7 @@
  * steps that are new to a thread's list, and nothing is allocated or called under it. In a child of fork a step that
  * was being added in the parent may be missing, and a circle that was being kept there is written anew. */
 #include "base/stack.h"
-#include "order/order.h"
+#include "observe/order.h"
 #include "wait/queue_lock.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * threads that are known by an identity alone get their ids and names.
  *
  * One view is taken at a time: two would meet at the same records. */
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -102,7 +102,7 @@ static csk_inspected_waiter_t *find_waiter(const csk_look_t *look, uint32_t obje
 /* Whether the thread was let in already, and is about to return. Its waiter is on its stack, which is there. */
 static bool is_let_in(const csk_wait_t *wait) {
     if (wait->waiter == NULL || wait->object_kind == CSK_OBJECT_WORKQUEUE) return false;
-    uint32_t word = csk_load(&((const csk_gate_waiter_t *)wait->waiter)->word, CSK_RELAXED);
+    uint32_t word = csk_load(&((const csk_waiter_t *)wait->waiter)->word, CSK_RELAXED);
     return word == WORD_GRANTED;
 }
 
@@ -116,7 +116,7 @@ static uint32_t purpose_of(const csk_wait_t *wait, const csk_inspected_object_t 
     case CSK_OBJECT_RWLOCK: break;
     default: return CSK_WAITS_OTHER;
     }
-    uint8_t mode = ((const csk_gate_waiter_t *)wait->waiter)->mode;
+    uint8_t mode = ((const csk_waiter_t *)wait->waiter)->mode;
     return mode == CSK_RWLOCK_READ    ? CSK_WAITS_TO_READ
            : mode == CSK_RWLOCK_WRITE ? CSK_WAITS_TO_WRITE
                                       : CSK_WAITS_TO_UPGRADE;
@@ -140,7 +140,7 @@ static void complete(csk_look_t *look, csk_inspected_object_t *object, const csk
         if (waiter == NULL) return;
         waiter->rank = wait->rank;
         waiter->ticket = wait->ticket;
-        if (object->kind == CSK_OBJECT_SEM) waiter->permits = ((const csk_gate_waiter_t *)wait->waiter)->permits;
+        if (object->kind == CSK_OBJECT_SEM) waiter->permits = ((const csk_waiter_t *)wait->waiter)->permits;
     }
     waiter->thread = thread_of(record);
     waiter->wait = record->number;

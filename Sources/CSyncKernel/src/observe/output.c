@@ -1,5 +1,5 @@
 /* output.c: see output.h. */
-#include "order/output.h"
+#include "observe/output.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * and copies at most CSK_LOOK_NODES waiters under it.
  *
  * More than 400 lines: there is a part for each kind of object, and they share how waiters are added. */
-#include "inspect/inspect.h"
+#include "observe/inspect.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool try_lock(const csk_look_t *look, uint32_t *lock) {
 /* ---- Waiters ----------------------------------------------------------------------------------------------------- */
 
 /* Called under the object's lock. The task waits, so it exists, and goes on only after that. */
-static void take_wanted_stack(const csk_look_t *look, const csk_gate_waiter_t *waiter) {
+static void take_wanted_stack(const csk_look_t *look, const csk_waiter_t *waiter) {
     const csk_look_more_t *more = look->more;
     for (uint32_t i = 0; more != NULL && more->context_of != NULL && i < more->wanted_count; i++)
         if (more->wanted[i].waiter == waiter)
@@ -32,7 +32,7 @@ static void take_wanted_stack(const csk_look_t *look, const csk_gate_waiter_t *w
 }
 
 /* Called under the object's lock. `ticket`: what orders those of one rank at this kind of object. */
-static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter, uint32_t waits_for,
+static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_waiter_t *waiter, uint32_t waits_for,
                 csk_rank_t rank, int64_t ticket) {
     bool is_thread = waiter->function == NULL;
     csk_inspected_waiter_t *seen = csk_look_waiter(look, object, is_thread ? CSK_WAITER_THREAD : CSK_WAITER_CALLBACK,
@@ -54,7 +54,7 @@ static void add(csk_look_t *look, csk_inspected_object_t *object, const csk_gate
 }
 
 /* Of these the time stands in the waiter, be it a thread or a callback. */
-static void add_timed(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_waiter_t *waiter,
+static void add_timed(csk_look_t *look, csk_inspected_object_t *object, const csk_waiter_t *waiter,
                       uint32_t waits_for) {
     uint32_t before = look->view->waiter_count;
     add(look, object, waiter, waits_for, waiter->node.rank, waiter->node.ticket);
@@ -72,7 +72,7 @@ static void add_heap(csk_look_t *look, csk_inspected_object_t *object, const csk
             object->flags |= CSK_INSPECT_MORE;
             return;
         }
-        add_timed(look, object, (const csk_gate_waiter_t *)node, waits_for);
+        add_timed(look, object, (const csk_waiter_t *)node, waits_for);
     }
 }
 
@@ -89,7 +89,7 @@ static void read_holder(csk_gate_t *gate, csk_inspected_holder_t *holder) {
 
 /* Both are called under the queue lock. */
 static void read_arrivals(csk_look_t *look, csk_inspected_object_t *object, const csk_gate_t *gate) {
-    const csk_gate_waiter_t *oldest = csk_gate_oldest(gate), *waiter = oldest;
+    const csk_waiter_t *oldest = csk_gate_oldest(gate), *waiter = oldest;
     int nodes = 0;
     for (; waiter != NULL && nodes < CSK_LOOK_NODES; nodes++) {
         /* One whose grant has not begun stands here still. */
@@ -174,7 +174,7 @@ static void read_sem(csk_look_t *look, csk_inspected_object_t *object) {
 static void read_line(csk_look_t *look, csk_inspected_object_t *object, const csk_pqueue_line_t *line,
                       uint32_t waits_for) {
     int64_t ticket = 0;
-    const csk_gate_waiter_t *waiter = line->unpromised;
+    const csk_waiter_t *waiter = line->unpromised;
     for (; waiter != NULL && ticket < CSK_LOOK_NODES; waiter = waiter->newer)
         add(look, object, waiter, waits_for, 0, ++ticket);
     if (waiter != NULL) object->flags |= CSK_INSPECT_MORE;
@@ -227,7 +227,7 @@ static void read_rwlock_holder(const csk_look_t *look, csk_inspected_object_t *o
     if (holder != CSK_GATE_NOBODY) object->holder.thread = csk_look_thread(holder);
 }
 
-static uint32_t purpose_of(const csk_gate_waiter_t *waiter) {
+static uint32_t purpose_of(const csk_waiter_t *waiter) {
     return waiter->mode == RW_READ    ? CSK_WAITS_TO_READ
            : waiter->mode == RW_WRITE ? CSK_WAITS_TO_WRITE
                                       : CSK_WAITS_TO_UPGRADE;
@@ -242,7 +242,7 @@ static void read_rwlock(csk_look_t *look, csk_inspected_object_t *object) {
     }
     object->waiting = lock->waiting;
     int64_t ticket = 0;
-    const csk_gate_waiter_t *waiter = lock->first;
+    const csk_waiter_t *waiter = lock->first;
     for (; waiter != NULL && ticket < CSK_LOOK_NODES; waiter = waiter->newer) {
         uint32_t before = look->view->waiter_count;
         add(look, object, waiter, purpose_of(waiter), 0, ++ticket);
