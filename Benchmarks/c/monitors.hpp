@@ -17,7 +17,7 @@ struct KernelPredicates {
     template <auto holds, class State>
     void enter(int, State *state) {
         auto predicate = [](void *context) { return holds(static_cast<State *>(context)); };
-        (void)!csk_gate_lock_when(&gate, predicate, state, 0, CSK_NEVER);
+        (void)!csk_gate_lock_when(&gate, 0, predicate, state, CSK_NEVER);
     }
     void leave(int) { csk_gate_unlock(&gate); }
     void leave_to_all() { csk_gate_unlock(&gate); }

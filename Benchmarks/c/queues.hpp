@@ -34,7 +34,7 @@ struct PriorityQueue {
     static constexpr const char *name = "csk_pqueue";
     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
     void push(Item *item) {
-        if (csk_pqueue_push(&queue, &item->link, int32_t(item->number % 3)) != 0) abort();
+        if (csk_pqueue_push(&queue, int32_t(item->number % 3), &item->link) != 0) abort();
     }
     Item *pop() {
         csk_pqueue_item_t *link;

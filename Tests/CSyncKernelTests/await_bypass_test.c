@@ -35,7 +35,7 @@ static void is_high(csk_gate_condition_t *condition, void *context, int status) 
     if (status != 0) return;
     items--;
     overtaken++;
-    CHECK_STATUS(csk_gate_watch(&gate, condition, back(HIGH), has_items, NULL, is_high, context), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, back(HIGH), condition, has_items, NULL, is_high, context), 0);
 }
 
 static void enter(void) { CHECK_STATUS(csk_gate_lock(&gate, 0), 0); }
@@ -47,9 +47,9 @@ static int passes_before(csk_gate_attr_t attr, csk_rank_t rank) {
     items = overtaken = 0;
     is_served = is_open = false;
     enter();
-    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
-    CHECK_STATUS(csk_gate_watch(&gate, &closed, unnamed(LOW), opens, NULL, is_closed, NULL), 0);
-    CHECK_STATUS(csk_gate_watch(&gate, &low, rank, has_items, NULL, is_low, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, back(HIGH), &high, has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, unnamed(LOW), &closed, opens, NULL, is_closed, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, rank, &low, has_items, NULL, is_low, NULL), 0);
     leave();
     items = 1;
     enter();
@@ -104,7 +104,7 @@ static void is_one_of_several(csk_gate_condition_t *condition, void *number, int
     served[served_count++] = (int)(intptr_t)number;
 }
 static void watch_several(int number, csk_gate_predicate_t predicate) {
-    CHECK_STATUS(csk_gate_watch(&gate, &several[number], unnamed(LOW), predicate, NULL, is_one_of_several,
+    CHECK_STATUS(csk_gate_watch(&gate, unnamed(LOW), &several[number], predicate, NULL, is_one_of_several,
                                 (void *)(intptr_t)number),
                  0);
 }
@@ -120,7 +120,7 @@ static void those_that_are_overtaken_go_in_their_order(void) {
     items = overtaken = served_count = 0;
     enter();
     for (int i = 0; i < SEVERAL; i++) watch_several(i, has_items);
-    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, back(HIGH), &high, has_items, NULL, is_high, NULL), 0);
     leave();
     for (int i = 0; i < CSK_BYPASS_UNNAMED + SEVERAL; i++) give_items(1);
     CHECK_EQ(overtaken, CSK_BYPASS_UNNAMED);
@@ -135,7 +135,7 @@ static void who_was_overtaken_first_goes_first(void) {
     items = overtaken = served_count = 0;
     enter();
     watch_several(0, has_two_items);
-    CHECK_STATUS(csk_gate_watch(&gate, &high, back(HIGH), has_items, NULL, is_high, NULL), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, back(HIGH), &high, has_items, NULL, is_high, NULL), 0);
     leave();
     for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) give_items(1);
     enter();

@@ -41,7 +41,7 @@ typedef struct {
 
 static void *visit(void *context) {
     visitor_t *visitor = context;
-    visitor->status = csk_gate_lock_when(&gate, has_items, &visitor->needed, visitor->priority, visitor->deadline_ns);
+    visitor->status = csk_gate_lock_when(&gate, visitor->priority, has_items, &visitor->needed, visitor->deadline_ns);
     visitor->held = csk_gate_is_mine(&gate);
     if (visitor->status != 0) return NULL;
     CHECK_GE(items, visitor->needed);
@@ -132,7 +132,7 @@ static void who_leaves_asks_as_few_as_it_can(void) {
     CHECK_EQ(LOAD(&asked), 8);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     STORE(&asked, 0);
-    CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, csk_deadline_after(1000000)), ETIMEDOUT);
+    CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, csk_deadline_after(1000000)), ETIMEDOUT);
     CHECK_EQ(LOAD(&asked), 3); /* when it comes, when it leaves, and at the deadline */
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     check_idle();
@@ -143,17 +143,17 @@ static void a_deadline_is_never_early(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         make(policy);
         int64_t deadline_ns = csk_deadline_after(2000000);
-        CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, deadline_ns), ETIMEDOUT);
+        CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, deadline_ns), ETIMEDOUT);
         CHECK_GE(csk_now(), deadline_ns);
         CHECK(!csk_gate_is_mine(&gate));
-        CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, INT64_MIN), ETIMEDOUT);
+        CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, INT64_MIN), ETIMEDOUT);
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-        CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, 0), ETIMEDOUT);
+        CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, 0), ETIMEDOUT);
         CHECK(csk_gate_is_mine(&gate));
         items = 1;
-        CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, 0), 0);
+        CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, 0), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
-        CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, 0), 0);
+        CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, 0), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         check_idle();
     }
@@ -195,15 +195,15 @@ static void refusals(void) {
     int status = 0;
     csk_waiter_t closer = { 0 };
     make(CSK_GATE_FAST);
-    CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, CSK_NEVER), EPERM);
-    CHECK_STATUS(csk_gate_lock_when(&gate, NULL, &one, 0, CSK_NEVER), EINVAL);
-    CHECK_STATUS(csk_gate_lock_when_ranked(&gate, has_items, &one, INT64_MAX, CSK_NEVER), EINVAL);
+    CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, CSK_NEVER), EPERM);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, NULL, &one, CSK_NEVER), EINVAL);
+    CHECK_STATUS(csk_gate_lock_when_ranked(&gate, INT64_MAX, has_items, &one, CSK_NEVER), EINVAL);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_await(&gate, NULL, &one, 0, CSK_NEVER), EINVAL);
-    CHECK_STATUS(csk_gate_await_ranked(&gate, has_items, &one, INT64_MIN, CSK_NEVER), EINVAL);
-    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, CSK_NEVER), EDEADLK);
+    CHECK_STATUS(csk_gate_await(&gate, 0, NULL, &one, CSK_NEVER), EINVAL);
+    CHECK_STATUS(csk_gate_await_ranked(&gate, INT64_MIN, has_items, &one, CSK_NEVER), EINVAL);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, CSK_NEVER), EDEADLK);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
-    CHECK_STATUS(csk_gate_lock_when(&gate, is_locked_again, &status, 0, CSK_NEVER), 0);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, is_locked_again, &status, CSK_NEVER), 0);
     CHECK_STATUS(status, EDEADLK);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     visitor_t visitor;
@@ -216,7 +216,7 @@ static void refusals(void) {
 }
 
 static void *waits_in_a_predicate_that_locks(void *status) {
-    CHECK_STATUS(csk_gate_lock_when(&gate, is_locked_again, status, 0, CSK_NEVER), 0);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, is_locked_again, status, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     return NULL;
 }
@@ -233,11 +233,11 @@ static void a_closed_gate_lets_nobody_wait(void) {
     make(CSK_GATE_COMPACT);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_close(&gate, &closer, closes, &called), 0);
-    CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, CSK_NEVER), ESHUTDOWN);
+    CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, CSK_NEVER), ESHUTDOWN);
     CHECK(csk_gate_is_mine(&gate));
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK(called);
-    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, CSK_NEVER), ESHUTDOWN);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, CSK_NEVER), ESHUTDOWN);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
@@ -254,7 +254,7 @@ static void every_way_of_leaving_looks(void) {
         begin_visit(&visitor, 0, 0, 1, 1);
         csk_waiter_t waiter = { 0 };
         uint32_t held = 0;
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, holds, &held), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, holds, &held), 0);
         wait_until(LOAD(&held) == 1); /* the visitor may be leaving still */
         items = 1;
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -292,9 +292,9 @@ static void all_levels_of_a_recursive_gate_are_left(void) {
     make(CSK_GATE_FAST);
     CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, CSK_NEVER), 0);
-    CHECK_STATUS(csk_gate_await(&gate, has_items, &one, 0, csk_deadline_after(1000000)), ETIMEDOUT);
-    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, CSK_NEVER), EDEADLK);
-    CHECK_STATUS(csk_gate_lock_when(&gate, has_items, &one, 0, 0), EDEADLK);
+    CHECK_STATUS(csk_gate_await(&gate, 0, has_items, &one, csk_deadline_after(1000000)), ETIMEDOUT);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, CSK_NEVER), EDEADLK);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, has_items, &one, 0), EDEADLK);
     CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
     CHECK(csk_gate_is_mine(&gate));
     CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
@@ -314,11 +314,11 @@ static void a_recursive_gate_is_taken_when_a_predicate_is_true(void) {
     uint32_t one = 1;
     pthread_t filler;
     make(CSK_GATE_FAST);
-    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, has_items, &one, 0, csk_deadline_after(1000000)), ETIMEDOUT);
-    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, NULL, NULL, 0, CSK_NEVER), EINVAL);
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, 0, has_items, &one, csk_deadline_after(1000000)), ETIMEDOUT);
+    CHECK_STATUS(csk_gate_lock_when_recursive(&gate, 0, NULL, NULL, CSK_NEVER), EINVAL);
     CHECK_STATUS(pthread_create(&filler, NULL, fills_recursively, NULL), 0);
     for (int level = 0; level < 2; level++)
-        CHECK_STATUS(csk_gate_lock_when_recursive(&gate, has_items, &one, 0, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_lock_when_recursive(&gate, 0, has_items, &one, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_lock_recursive(&gate, 0, csk_deadline_after(200000000)), 0);
     for (int level = 0; level < 3; level++) CHECK_STATUS(csk_gate_unlock_recursive(&gate), 0);
     CHECK_STATUS(pthread_join(filler, NULL), 0);
@@ -341,7 +341,7 @@ static bool is_filled(void *unused) {
 static uint64_t sum;
 static void *produce(void *number) {
     for (uint64_t i = 0; i < EACH; i++) {
-        CHECK_STATUS(csk_gate_lock_when(&gate, has_room, NULL, (int32_t)(i % 3), CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_lock_when(&gate, (int32_t)(i % 3), has_room, NULL, CSK_NEVER), 0);
         CHECK_GE(ROOM - 1, items);
         items++;
         sum += *(uint64_t *)number * EACH + i;
@@ -353,7 +353,7 @@ static void *consume(void *unused) {
     (void)unused;
     for (uint64_t i = 0; i < EACH;) {
         int64_t deadline_ns = i % 7 == 6 ? CSK_NEVER : csk_deadline_after((int64_t)(i % 7) * 20000);
-        int status = csk_gate_lock_when(&gate, is_filled, NULL, 0, deadline_ns);
+        int status = csk_gate_lock_when(&gate, 0, is_filled, NULL, deadline_ns);
         if (status == ETIMEDOUT) continue;
         CHECK_STATUS(status, 0);
         CHECK_GE(items, 1);

@@ -101,14 +101,14 @@ static int passes_before(csk_rank_t rank, uint32_t bypass_limit, int older) {
     CHECK_STATUS(csk_sem_init_attr(&sem, 0, &attr), 0);
     static csk_waiter_t low, urgent[2], others[8];
     for (int i = 0; i < older; i++)
-        CHECK_STATUS(csk_sem_wait_async(&sem, &others[i], back(LOW - 1), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW - 1), &others[i], 1, CSK_NEVER, note_served, NULL), 0);
     is_served = false;
-    CHECK_STATUS(csk_sem_wait_async(&sem, &low, rank, 1, CSK_NEVER, note_low, NULL), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &urgent[0], back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, rank, &low, 1, CSK_NEVER, note_low, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &urgent[0], 1, CSK_NEVER, note_served, NULL), 0);
     int passes = 0;
     for (; passes < 300; passes++) {
         csk_waiter_t *next = &urgent[(passes + 1) % 2];
-        CHECK_STATUS(csk_sem_wait_async(&sem, next, back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), next, 1, CSK_NEVER, note_served, NULL), 0);
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
         if (is_served) break;
     }
@@ -135,7 +135,7 @@ static void who_does_not_wait_counts_too(void) {
     csk_waiter_t large = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 1, 0), 0);
     is_served = false;
-    CHECK_STATUS(csk_sem_wait_async(&sem, &large, unnamed(LOW), 2, CSK_NEVER, note_low, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, unnamed(LOW), &large, 2, CSK_NEVER, note_low, NULL), 0);
     for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) {
         CHECK_STATUS(csk_sem_trywait(&sem, HIGH, 1), 0);
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
@@ -155,8 +155,8 @@ static void the_last_pass_serves(void) {
         CHECK_STATUS(csk_sem_init(&sem, 100, 0), 0);
         is_served = false;
         served = 0;
-        CHECK_STATUS(csk_sem_wait_async(&sem, &large, back(0), 200, CSK_NEVER, note_served, NULL), 0);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &small, unnamed(LOW), 1, CSK_NEVER, note_low, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &large, 200, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, unnamed(LOW), &small, 1, CSK_NEVER, note_low, NULL), 0);
         for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) {
             CHECK(!is_served);
             CHECK_STATUS(waits ? csk_sem_wait(&sem, HIGH, 1) : csk_sem_trywait(&sem, HIGH, 1), 0);
@@ -186,7 +186,7 @@ static void a_thread_is_bounded_too(void) {
     wait_until(csk_sem_waiting(&shared) == 1);
     served = 0;
     for (int i = 0; i <= CSK_BYPASS_UNNAMED; i++)
-        CHECK_STATUS(csk_sem_wait_async(&shared, &urgent[i], back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&shared, back(HIGH), &urgent[i], 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_STATUS(csk_sem_signal(&shared, CSK_BYPASS_UNNAMED + 1), 0);
     join_thread(thread);
     CHECK_EQ(served, CSK_BYPASS_UNNAMED);
@@ -203,11 +203,11 @@ static int pops_before_low(uint32_t bypass_limit) {
     static csk_pqueue_item_t low, urgent[2];
     csk_pqueue_item_t *item;
     CHECK_STATUS(csk_pqueue_init_attr(&queue, &attr), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &low, LOW), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &urgent[0], HIGH), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, LOW, &low), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[0]), 0);
     int pops = 0;
     for (; pops < 300; pops++) {
-        CHECK_STATUS(csk_pqueue_push(&queue, &urgent[(pops + 1) % 2], HIGH), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[(pops + 1) % 2]), 0);
         CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
         if (item == &low) break;
     }
@@ -215,8 +215,8 @@ static int pops_before_low(uint32_t bypass_limit) {
     CHECK_EQ(left, 2);
     csk_pqueue_item_t *first;
     CHECK_EQ(csk_pqueue_drain(&queue, &first), 2);
-    CHECK_STATUS(csk_pqueue_push(&queue, &low, LOW), 0); /* the count begins anew */
-    CHECK_STATUS(csk_pqueue_push(&queue, &urgent[0], HIGH), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, LOW, &low), 0); /* the count begins anew */
+    CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[0]), 0);
     CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
     CHECK(item == &urgent[0]);
     CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
@@ -237,20 +237,20 @@ static void a_further_one_is_refused(void) {
     csk_sem_t sem;
     static csk_waiter_t waiter, other;
     CHECK_STATUS(csk_sem_init_attr(&sem, 1, &attr), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(LOW), 2, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW), &waiter, 2, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
     served = 0;
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(LOW), 1, CSK_NEVER, note_served, NULL), EUSERS);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW), &other, 1, CSK_NEVER, note_served, NULL), EUSERS);
     CHECK_STATUS(csk_sem_timedwait(&sem, LOW, 1, csk_deadline_after(INT64_C(3600000000000))), EUSERS);
     CHECK_STATUS(csk_sem_timedwait(&sem, LOW, 1, 0), ETIMEDOUT); /* it does not wait, and is not too many */
     /* Nor is one that need not wait. */
     CHECK_STATUS(csk_sem_wait(&sem, HIGH, 1), 0);
     CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(HIGH), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &other, 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(served, 1);
     CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
     CHECK_EQ(served, 2);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(LOW), 1, CSK_NEVER, note_served, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW), &other, 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
     CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
     CHECK_EQ(served, 3);

@@ -303,7 +303,7 @@ static void use_pqueue(uint64_t *random) {
         return;
     }
     item = malloc(sizeof *item);
-    if (csk_pqueue_timedpush(&storm.jobs, item, (int32_t)test_random_below(random, 3), some_deadline(random)) != 0)
+    if (csk_pqueue_timedpush(&storm.jobs, (int32_t)test_random_below(random, 3), item, some_deadline(random)) != 0)
         free(item);
 }
 
@@ -351,7 +351,7 @@ static void use_rcu(uint64_t *random) {
         return;
     }
     const void *value;
-    if (entered(csk_snapshot_update_begin(&storm.snapshot, some_deadline_or_never(random), &value))) {
+    if (entered(csk_snapshot_update_begin(&storm.snapshot, &value, some_deadline_or_never(random)))) {
         sched_yield();
         CHECK_STATUS(csk_snapshot_update_cancel(&storm.snapshot), 0);
     }

@@ -113,7 +113,7 @@ static void a_callback_that_the_wait_lets_in_signals_it(void) {
             make(policy);
             waiters[1] = (csk_waiter_t){ 0 };
             CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-            CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], priority, CSK_NEVER, try_later_signal_and_leave, NULL),
+            CHECK_STATUS(csk_gate_lock_async(&gate, priority, &waiters[1], CSK_NEVER, try_later_signal_and_leave, NULL),
                          0);
             while (!ready) CHECK_STATUS(csk_cond_wait(&cond, 0), 0);
             CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -124,7 +124,7 @@ static void a_callback_that_the_wait_lets_in_signals_it(void) {
 
 static void a_timer_function_signals(csk_timer_t *timer, void *context) {
     (void)timer, (void)context;
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[2], INT32_MAX, CSK_NEVER, signal_and_leave, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, INT32_MAX, &waiters[2], CSK_NEVER, signal_and_leave, NULL), 0);
 }
 static void the_timer_thread_signals(void) {
     static csk_timer_t timer;
@@ -210,7 +210,7 @@ static void *wait_cancelled_with_a_callback(void *unused) {
     (void)unused;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     waiters[3] = (csk_waiter_t){ 0 };
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[3], 0, CSK_NEVER, let_a_cancelling_one_in, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiters[3], CSK_NEVER, let_a_cancelling_one_in, NULL), 0);
     pthread_cancel(pthread_self());
     while (!ready) CHECK_STATUS(csk_cond_wait(&cond, 0), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -105,7 +105,7 @@ static void note_grant(csk_waiter_t *waiter, void *context, int status) {
 }
 static void *wait_with_an_adopted_gate(void *unused) {
     (void)unused;
-    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiters[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, csk_rank(0, CSK_PLACE_BACK), &waiters[0], true, CSK_NEVER,
                                             note_grant, NULL),
                  0);
     CHECK_EQ(LOAD(&granted), 1);
@@ -153,7 +153,7 @@ static void *wait_at_a_gate_that_closes(void *deadline_ns) {
 static void hold_behind(void) {
     granted = 0;
     waiters[1] = (csk_waiter_t){ 0 };
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], -1, CSK_NEVER, note_grant, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, -1, &waiters[1], CSK_NEVER, note_grant, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     wait_until(LOAD(&granted) == 1);
 }
@@ -286,7 +286,7 @@ static void use_in_the_child(void *which) {
     if (way < 5) CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_cond_timedwait(&cond, 0, csk_deadline_after(1000000)), ETIMEDOUT);
     waiters[1] = (csk_waiter_t){ 0 };
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], 0, CSK_NEVER, signal_and_leave, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiters[1], CSK_NEVER, signal_and_leave, NULL), 0);
     while (!ready) CHECK_STATUS(csk_cond_wait(&cond, 0), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     check_idle();
@@ -321,7 +321,7 @@ static void deadlines_at_the_ends_of_the_clock(void) {
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (int i = 0; i < 4; i++) CHECK_STATUS(csk_cond_timedwait(&cond, INT32_MAX, past[i]), ETIMEDOUT);
     waiters[1] = (csk_waiter_t){ 0 };
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], 0, CSK_NEVER, signal_and_leave, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiters[1], CSK_NEVER, signal_and_leave, NULL), 0);
     while (!ready) CHECK_STATUS(csk_cond_timedwait(&cond, 0, INT64_MAX - 1), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     check_idle();

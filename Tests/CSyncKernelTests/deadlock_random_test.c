@@ -31,7 +31,7 @@ static void queue_callback(thread_t *self, object_t *object) {
         if (LOAD(&self->waits[i])) continue;
         STORE(&self->waits[i], 1);
         csk_deadlock_suspend((uint64_t)(uintptr_t)&self->waiters[i]);
-        CHECK_STATUS(csk_sem_wait_async(&object->sem.placed.sem, &self->waiters[i], 0, 1, CSK_NEVER, granted,
+        CHECK_STATUS(csk_sem_wait_async(&object->sem.placed.sem, 0, &self->waiters[i], 1, CSK_NEVER, granted,
                                         &self->waits[i]),
                      0);
         csk_deadlock_suspend(0);

@@ -233,7 +233,7 @@ static void make_held(int count) {
 }
 static void task_waits(int task, int at, int *ends) {
     csk_deadlock_suspend((uint64_t)(100 + task));
-    CHECK_STATUS(csk_sem_wait_async(&held[at].placed.sem, &task_waiters[task], 0, 1, CSK_NEVER, ended, ends), 0);
+    CHECK_STATUS(csk_sem_wait_async(&held[at].placed.sem, 0, &task_waiters[task], 1, CSK_NEVER, ended, ends), 0);
     csk_deadlock_suspend(0);
 }
 
@@ -341,7 +341,7 @@ static void make_task(ring_t *ring, int place) {
         csk_sem_set_holder(sem, task);
     } else {
         csk_deadlock_suspend(task);
-        CHECK_STATUS(csk_sem_wait_async(sem, &taken, 0, 1, CSK_NEVER, ended, &ends), 0);
+        CHECK_STATUS(csk_sem_wait_async(sem, 0, &taken, 1, CSK_NEVER, ended, &ends), 0);
         csk_deadlock_suspend(0);
         CHECK_EQ(ends, 1);
     }
@@ -350,7 +350,7 @@ static void make_task(ring_t *ring, int place) {
 static void task_waits_for_next(ring_t *ring, int place) {
     csk_waiter_t *waiter = allocate_for_good(sizeof *waiter);
     csk_deadlock_suspend(ring->parties[place].task);
-    CHECK_STATUS(csk_gate_lock_async(&ring->objects[(place + 1) % ring->count].gate, waiter, 0, CSK_NEVER,
+    CHECK_STATUS(csk_gate_lock_async(&ring->objects[(place + 1) % ring->count].gate, 0, waiter, CSK_NEVER,
                                      never_granted, NULL),
                  0);
     csk_deadlock_suspend(0);

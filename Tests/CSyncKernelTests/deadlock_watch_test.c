@@ -23,7 +23,7 @@ static void a_young_circle_is_not_told_though_views_show_it(void) {
     static int ends;
     watch(long_ns);
     CHECK_STATUS(csk_sem_init(&nothing_free, 0, 1), 0);
-    CHECK_STATUS(csk_sem_wait_async(&nothing_free, &callback, 0, 1, CSK_NEVER, count_end, &ends), 0);
+    CHECK_STATUS(csk_sem_wait_async(&nothing_free, 0, &callback, 1, CSK_NEVER, count_end, &ends), 0);
     ring_t *ring = plant("young", 2, gates, TO_WRITE, TO_WRITE);
     wait_until(csk_gate_waiting(&ring->objects[0].gate) == 1 && csk_gate_waiting(&ring->objects[1].gate) == 1);
     await_span(INT64_C(800000000));

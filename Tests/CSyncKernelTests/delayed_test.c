@@ -55,7 +55,7 @@ static void bad_input_and_a_second_start_are_refused(void) {
     CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), ENOENT);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, 0, NULL), EINVAL);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, -1, ring), EINVAL);
-    CHECK_STATUS(csk_delayed_start_ranked(&alarm.delayed, &drops, back(1), 0, 0, ring), EINVAL);
+    CHECK_STATUS(csk_delayed_start_ranked(&alarm.delayed, back(1), &drops, 0, 0, ring), EINVAL);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, CSK_NEVER, 0, ring), 0);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, 0, ring), EBUSY);
     CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), 0);
@@ -101,8 +101,8 @@ static void it_takes_its_turn_by_rank(void) {
     alarm_t last = fresh_alarm(), first = fresh_alarm();
     job_t job = job_named(0);
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
-    CHECK_STATUS(csk_delayed_start_ranked(&last.delayed, &queue, back(-1), 0, 0, ring), 0);
-    CHECK_STATUS(csk_delayed_start_ranked(&first.delayed, &queue, back(1), 0, 0, ring), 0);
+    CHECK_STATUS(csk_delayed_start_ranked(&last.delayed, back(-1), &queue, 0, 0, ring), 0);
+    CHECK_STATUS(csk_delayed_start_ranked(&first.delayed, back(1), &queue, 0, 0, ring), 0);
     forget_notes();
     queue_job(&queue, &job);
     wait_until(csk_workqueue_waiting(&queue) == 3);

@@ -136,10 +136,10 @@ static void wait_without_deadlines(objects_t *objects) {
     csk_waiter_t waiter = { .word = 0 }, closer = { .word = 0 };
     int status = -1;
     CHECK_STATUS(csk_gate_lock(&objects->gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&objects->gate, &waiter, 0, CSK_NEVER, note, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async(&objects->gate, 0, &waiter, CSK_NEVER, note, &status), 0);
     CHECK_STATUS(csk_gate_cancel(&objects->gate, &waiter), 0);
     CHECK_STATUS(status, ECANCELED);
-    CHECK_STATUS(csk_gate_lock_async(&objects->gate, &waiter, 0, CSK_NEVER, note, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async(&objects->gate, 0, &waiter, CSK_NEVER, note, &status), 0);
     CHECK_STATUS(csk_gate_unlock(&objects->gate), 0);
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_unlock(&objects->gate), 0);
@@ -150,7 +150,7 @@ static void wait_without_deadlines(objects_t *objects) {
 
 static void use_a_queue(objects_t *objects) {
     csk_pqueue_item_t items[3], *item;
-    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_pqueue_push(&objects->queue, &items[i], i), 0);
+    for (int i = 0; i < 3; i++) CHECK_STATUS(csk_pqueue_push(&objects->queue, i, &items[i]), 0);
     CHECK_STATUS(csk_pqueue_pop(&objects->queue, &item), 0);
     CHECK(item == &items[2]);
     CHECK_EQ(csk_pqueue_drain(&objects->queue, &item), 2);
@@ -242,11 +242,11 @@ static void use_what_needs_the_timer(void *context) {
         while (again(attempt, csk_timer_prepare())) {}
     if (attempt->first_call <= 1)
         while (again(attempt, csk_timer_start(&timer, csk_now(), fire, &fired))) {}
-    while (again(attempt, csk_gate_lock_async(&gate, &waiter, 0, csk_deadline_after(1000000), note, &status))) {}
+    while (again(attempt, csk_gate_lock_async(&gate, 0, &waiter, csk_deadline_after(1000000), note, &status))) {}
     wait_until(LOAD(&resolved) == 1);
     CHECK_STATUS(LOAD(&status), ETIMEDOUT);
     if (attempt->first_call <= 1) wait_until(LOAD(&fired) == 1);
-    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, 0, CSK_NEVER, true, note, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, 0, &waiter, true, CSK_NEVER, note, &status), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -285,11 +285,11 @@ static void use_timers_without_memory(void *context) {
     CHECK_EQ(setrlimit(RLIMIT_AS, &none), 0);
     for (int i = 0; i < 100; i++) {
         CHECK_STATUS(csk_timer_prepare(), EAGAIN);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, csk_now(), note, &status), EAGAIN);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, csk_now(), note, &status), EAGAIN);
     }
     CHECK_EQ(setrlimit(RLIMIT_AS, &before), 0);
     STORE(&resolved, 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, csk_now(), note, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, csk_now(), note, &status), 0);
     wait_until(LOAD(&resolved) == 1);
     CHECK_STATUS(LOAD(&status), ETIMEDOUT);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -58,7 +58,7 @@ static void *wait_once(void *which) {
     if (index < 3) status = csk_gate_timedlock(&gates[index], 0, deadline_ns);
     else if (index == 3) status = csk_mutex_timedlock(&mutex, deadline_ns);
     else if (index == 4) status = csk_pqueue_timedpop(&empty, &popped, deadline_ns);
-    else status = csk_pqueue_timedpush(&full, &item, 0, deadline_ns);
+    else status = csk_pqueue_timedpush(&full, 0, &item, deadline_ns);
     int64_t now_ns = csk_now();
     CHECK_STATUS(status, ETIMEDOUT);
     CHECK_GE(now_ns, deadline_ns);
@@ -105,7 +105,7 @@ static void step_during_all(int64_t seconds) {
     }
     async_begin_ns = csk_now();
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 0, async_begin_ns + span_ns, waiter_timed_out, NULL),
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], 0, &waiters[i], async_begin_ns + span_ns, waiter_timed_out, NULL),
                      0);
     CHECK_STATUS(csk_timer_start(&timer, async_begin_ns + span_ns, timer_fired, NULL), 0);
     wait_until(csk_gate_waiting(&gates[0]) == 2 && csk_gate_waiting(&gates[1]) == 2 &&
@@ -130,7 +130,7 @@ static void hold_everything(void) {
     }
     CHECK_STATUS(csk_mutex_lock(&mutex), 0);
     CHECK_STATUS(csk_pqueue_init(&full, 1), 0);
-    CHECK_STATUS(csk_pqueue_push(&full, &filler, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&full, 0, &filler), 0);
 }
 
 static void nobody_is_early_or_late_for_a_step_of_an_hour(void) {

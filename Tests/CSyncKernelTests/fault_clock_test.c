@@ -126,13 +126,13 @@ static void *wait_everywhere(void *context) {
     deadline_ns = csk_deadline_after(2000000);
     expect_timeout(csk_pqueue_timedpop(timed->empty, &popped, deadline_ns), deadline_ns);
     deadline_ns = csk_deadline_after(2000000);
-    expect_timeout(csk_pqueue_timedpush(timed->full, &item, 0, deadline_ns), deadline_ns);
+    expect_timeout(csk_pqueue_timedpush(timed->full, 0, &item, deadline_ns), deadline_ns);
     return NULL;
 }
 
 static void lose_a_grant(csk_gate_t *gate) {
     csk_waiter_t waiter = { .word = 0 };
-    CHECK_STATUS(csk_gate_lock_async_ranked(gate, &waiter, 0, CSK_NEVER, true, note_grant, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async_ranked(gate, 0, &waiter, true, CSK_NEVER, note_grant, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(gate), 0);
     CHECK_STATUS(csk_gate_lock(gate, 0), 0); /* by the end of the grace */
     CHECK_STATUS(csk_gate_adopt(gate, &waiter), EAGAIN);
@@ -147,7 +147,7 @@ static void wait_in_every_way(void *context) {
     csk_pqueue_item_t filler;
     CHECK_STATUS(csk_mutex_lock(&mutex), 0);
     CHECK_STATUS(csk_pqueue_init(&full, 1), 0);
-    CHECK_STATUS(csk_pqueue_push(&full, &filler, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&full, 0, &filler), 0);
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
         csk_gate_attr_t attr = { .policy = policy };
@@ -159,7 +159,7 @@ static void wait_in_every_way(void *context) {
         join_thread(start_thread(wait_everywhere, &timed));
         int64_t deadline_ns = csk_deadline_after(2000000);
         STORE(&async_status, 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, deadline_ns, note_status, &deadline_ns), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, deadline_ns, note_status, &deadline_ns), 0);
         CHECK_STATUS(csk_timer_start(&timer, deadline_ns, note_firing, &deadline_ns), 0);
         wait_until(LOAD(&async_status) == ETIMEDOUT && LOAD(&fired) == policy + 1);
         CHECK_STATUS(csk_timer_cancel(&timer), ENOENT);

@@ -96,7 +96,7 @@ static void hold_while_others_wait(void *context) {
     for (uint32_t i = 0; i < POLICIES; i++) {
         make(&gates[i], i);
         CHECK_STATUS(csk_gate_lock(&gates[i], 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 1, shared->deadline_ns, note_timeout, shared), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], 1, &waiters[i], shared->deadline_ns, note_timeout, shared), 0);
     }
     CHECK_STATUS(csk_mutex_lock(&mutex), 0);
     CHECK_STATUS(csk_timer_start(&timer, shared->deadline_ns, note_firing, shared), 0);
@@ -118,7 +118,7 @@ static void hold_while_others_wait(void *context) {
         CHECK_STATUS(csk_gate_unlock(&gates[i]), 0);
     }
     CHECK_STATUS(csk_mutex_unlock(&mutex), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
     for (int i = 0; i < 2 * KINDS; i++) join_thread(threads[i]);
     CHECK_EQ(entered, KINDS);
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_destroy(&gates[i]), 0);
@@ -189,7 +189,7 @@ static void hammer_once(uint64_t *random) {
         /* Every item that is pushed here is popped here, by this thread or another. */
         csk_pqueue_item_t *item = malloc(sizeof *item);
         CHECK(item != NULL);
-        CHECK_STATUS(csk_pqueue_push(&objects.queue, item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&objects.queue, 0, item), 0);
         status = csk_pqueue_pop(&objects.queue, &item);
         free(item);
     }

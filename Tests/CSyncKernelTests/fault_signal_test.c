@@ -64,14 +64,14 @@ static void occupy(place_t *place, enum kind kind) {
         CHECK_STATUS(csk_mutex_lock(&place->mutex), 0);
     } else {
         CHECK_STATUS(csk_pqueue_init(&place->queue, kind == PUSH ? 1 : 0), 0);
-        if (kind == PUSH) CHECK_STATUS(csk_pqueue_push(&place->queue, &place->items[CROWD], 0), 0);
+        if (kind == PUSH) CHECK_STATUS(csk_pqueue_push(&place->queue, 0, &place->items[CROWD]), 0);
     }
 }
 
 static int wait_there(place_t *place, enum kind kind, int number, int64_t deadline_ns) {
     csk_pqueue_item_t *item;
     if (kind == MUTEX) return csk_mutex_timedlock(&place->mutex, deadline_ns);
-    if (kind == PUSH) return csk_pqueue_timedpush(&place->queue, &place->items[number], 0, deadline_ns);
+    if (kind == PUSH) return csk_pqueue_timedpush(&place->queue, 0, &place->items[number], deadline_ns);
     if (kind == POP && deadline_ns == CSK_NEVER) return csk_pqueue_pop(&place->queue, &item);
     if (kind == POP) return csk_pqueue_timedpop(&place->queue, &item, deadline_ns);
     return csk_gate_timedlock(&place->gate, number, deadline_ns);
@@ -91,7 +91,7 @@ static void let_all_go(place_t *place, enum kind kind) {
     csk_pqueue_item_t *item;
     leave(place, kind);
     for (int i = 0; i < CROWD; i++) {
-        if (kind == POP) CHECK_STATUS(csk_pqueue_push(&place->queue, &place->items[i], 0), 0);
+        if (kind == POP) CHECK_STATUS(csk_pqueue_push(&place->queue, 0, &place->items[i]), 0);
         if (kind == PUSH) CHECK_STATUS(csk_pqueue_pop(&place->queue, &item), 0);
     }
 }
@@ -217,7 +217,7 @@ static void *push_under_fire(void *context) {
     hits_of_this_thread = &target->hits;
     for (int i = 0; i < ROUNDS; i++) {
         errno = ERRNO_BEFORE;
-        CHECK_STATUS(csk_pqueue_push(&narrow, &passing[i], 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&narrow, 0, &passing[i]), 0);
         CHECK_EQ(errno, ERRNO_BEFORE);
     }
     STORE(&target->done, 1);

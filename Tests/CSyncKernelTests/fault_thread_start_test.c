@@ -82,8 +82,8 @@ static void expect_refusals(csk_gate_t *gate, csk_waiter_t *waiter, csk_timer_t 
     CHECK_STATUS(csk_timer_prepare(), error);
     CHECK_STATUS(csk_timer_start(timer, csk_now(), fire, NULL), error);
     CHECK_STATUS(csk_timer_cancel(timer), ENOENT);
-    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, csk_now(), note, NULL), error);
-    CHECK_STATUS(csk_gate_lock_async_ranked(gate, waiter, rank, CSK_NEVER, true, note, NULL), error);
+    CHECK_STATUS(csk_gate_lock_async(gate, 0, waiter, csk_now(), note, NULL), error);
+    CHECK_STATUS(csk_gate_lock_async_ranked(gate, rank, waiter, true, CSK_NEVER, note, NULL), error);
     CHECK_STATUS(csk_gate_cancel(gate, waiter), EBUSY);
     CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
     for (int number = 1; number < NSIG; number++) CHECK_EQ(sigismember(&after, number), sigismember(&before, number));
@@ -94,7 +94,7 @@ static void expect_refusals(csk_gate_t *gate, csk_waiter_t *waiter, csk_timer_t 
 
 /* What needs no timer thread goes on meanwhile; `gate` is held. */
 static void expect_the_rest_works(csk_gate_t *gate, csk_waiter_t *waiter) {
-    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(gate, 0, waiter, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(gate), 0);
     CHECK_EQ(calls, 1);
     CHECK_STATUS(status_of_waiter, 0);
@@ -107,7 +107,7 @@ static void expect_all_works(csk_gate_t *gate, csk_waiter_t *waiter, csk_timer_t
     int64_t deadline_ns = csk_deadline_after(1000000);
     CHECK_STATUS(csk_timer_start(timer, csk_now(), fire, NULL), 0);
     wait_until(LOAD(&fired) == 1);
-    CHECK_STATUS(csk_gate_lock_async(gate, waiter, 0, deadline_ns, note, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(gate, 0, waiter, deadline_ns, note, NULL), 0);
     wait_until(LOAD(&calls) == 1);
     CHECK_STATUS(LOAD(&status_of_waiter), ETIMEDOUT);
     CHECK_GE(csk_now(), deadline_ns);

@@ -242,7 +242,7 @@ static void the_parents_waiters_are_not_mine(void *unused) {
     CHECK_EQ(LOAD(&status_of_reader), -1);
     /* They may wait again, for the child. */
     CHECK_STATUS(csk_gate_lock(&waited_for, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&waited_for, &waiters[0], 0, CSK_NEVER, note_status, &statuses[0]), 0);
+    CHECK_STATUS(csk_gate_lock_async(&waited_for, 0, &waiters[0], CSK_NEVER, note_status, &statuses[0]), 0);
     CHECK_EQ(csk_gate_waiting(&waited_for), 1);
     CHECK_STATUS(csk_gate_unlock(&waited_for), 0);
     CHECK_EQ(LOAD(&statuses[0]), 0);
@@ -259,10 +259,10 @@ static void a_child_has_none_of_its_parents_waiters(void) {
         lane = (csk_gate_lane_t){ .function = lane_is_next };
         for (int i = 0; i < 3; i++) waiters[i] = (csk_waiter_t){ .word = 0 };
         CHECK_STATUS(csk_gate_lock(&waited_for, 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&waited_for, &waiters[0], 0, CSK_NEVER, note_status, &statuses[0]), 0);
+        CHECK_STATUS(csk_gate_lock_async(&waited_for, 0, &waiters[0], CSK_NEVER, note_status, &statuses[0]), 0);
         CHECK_STATUS(
-            csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, note_status, &statuses[1]), 0);
-        CHECK_STATUS(csk_gate_lock_lane(&waited_for, &waiters[2], 0, CSK_NEVER, &lane, note_status, &statuses[2]), 0);
+            csk_gate_lock_async_ranked(&waited_for, 0, &waiters[1], true, CSK_NEVER, note_status, &statuses[1]), 0);
+        CHECK_STATUS(csk_gate_lock_lane(&waited_for, 0, &waiters[2], &lane, CSK_NEVER, note_status, &statuses[2]), 0);
         CHECK_STATUS(csk_rwlock_wrlock(&locked), 0);
         CHECK_STATUS(
             csk_rwlock_lock_async(&locked, &reader, CSK_RWLOCK_READ, CSK_NEVER, note_status, &status_of_reader), 0);
@@ -292,7 +292,7 @@ static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         CHECK_STATUS(csk_gate_init(&waited_for, &(csk_gate_attr_t){ .policy = policy }), 0);
         waiters[1] = (csk_waiter_t){ .word = 0 };
-        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, &waiters[1], 0, CSK_NEVER, true, is_granted, &statuses[1]),
+        CHECK_STATUS(csk_gate_lock_async_ranked(&waited_for, 0, &waiters[1], true, CSK_NEVER, is_granted, &statuses[1]),
                      0);
         CHECK_EQ(LOAD(&statuses[1]), 0);
         in_a_child(the_gate_is_free, NULL);

@@ -99,7 +99,7 @@ static inline void use_gate(csk_gate_t *gate, uint64_t *random) {
     if (status == 0) CHECK_STATUS(csk_gate_unlock(gate), 0);
     else CHECK_STATUS(status, ETIMEDOUT);
     int64_t deadline_ns = csk_deadline_after((int64_t)test_random_below(random, 100000));
-    CHECK_STATUS(csk_gate_lock_async(gate, &waiter, 1, deadline_ns, leave_gate, &called), 0);
+    CHECK_STATUS(csk_gate_lock_async(gate, 1, &waiter, deadline_ns, leave_gate, &called), 0);
     if (test_random_below(random, 2)) csk_gate_cancel(gate, &waiter);
     wait_until(LOAD(&called) == 1);
 }
@@ -156,7 +156,7 @@ static inline void use_sem(csk_sem_t *sem, uint64_t *random) {
     if (status == 0) CHECK_STATUS(csk_sem_signal(sem, permits.count), 0);
     else CHECK_STATUS(status, ETIMEDOUT);
     int64_t deadline_ns = csk_deadline_after((int64_t)test_random_below(random, 100000));
-    CHECK_STATUS(csk_sem_wait_async(sem, &waiter, csk_rank(1, CSK_PLACE_BACK), permits.count, deadline_ns, end_wait,
+    CHECK_STATUS(csk_sem_wait_async(sem, csk_rank(1, CSK_PLACE_BACK), &waiter, permits.count, deadline_ns, end_wait,
                                     &permits),
                  0);
     if (test_random_below(random, 2)) csk_sem_cancel(sem, &waiter);
@@ -176,11 +176,11 @@ static inline void use_timer(uint64_t *random) {
 /* An item of another thread, which looks for it, goes back. */
 static inline void use_ordered(csk_pqueue_t *queue, uint64_t *random) {
     csk_pqueue_item_t item, *popped = NULL;
-    CHECK_STATUS(csk_pqueue_push(queue, &item, (int32_t)test_random_below(random, 3)), 0);
+    CHECK_STATUS(csk_pqueue_push(queue, (int32_t)test_random_below(random, 3), &item), 0);
     while (popped != &item) {
         int status = csk_pqueue_timedpop(queue, &popped, csk_deadline_after(20000));
         if (status != 0) CHECK_STATUS(status, ETIMEDOUT);
-        else if (popped != &item) CHECK_STATUS(csk_pqueue_push(queue, popped, 0), 0);
+        else if (popped != &item) CHECK_STATUS(csk_pqueue_push(queue, 0, popped), 0);
     }
 }
 
@@ -231,7 +231,7 @@ static inline void use_slot(uint64_t *random) {
     char name[16];
     csk_tls_slot_t slot;
     snprintf(name, sizeof name, "storm.%d", (int)test_random_below(random, 20));
-    CHECK_STATUS(csk_tls_open(name, NULL, &slot), 0);
+    CHECK_STATUS(csk_tls_open(&slot, name, NULL), 0);
     CHECK_STATUS(csk_tls_set(slot, &slot), 0);
     CHECK(csk_tls_get(slot) == &slot);
     CHECK_STATUS(csk_tls_set(slot, NULL), 0);

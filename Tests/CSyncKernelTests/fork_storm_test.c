@@ -122,7 +122,7 @@ static void *use_fresh(void *context) {
     for (int i = 0; i < CHILD_ROUNDS; i++) {
         csk_pqueue_item_t *item;
         enter_all(fresh);
-        CHECK_STATUS(csk_pqueue_push(&fresh->objects.ordered, &fresh->items[me][i], i % 3), 0);
+        CHECK_STATUS(csk_pqueue_push(&fresh->objects.ordered, i % 3, &fresh->items[me][i]), 0);
         CHECK_STATUS(csk_pqueue_pop(&fresh->objects.ordered, &item), 0);
         ADD(&fresh->popped, 1);
     }
@@ -151,7 +151,7 @@ static void grow_up_alone(struct fresh *fresh) {
     for (int i = 0; i < POLICIES; i++) CHECK_STATUS(csk_gate_trylock(&of_parent.gates[i], 0), 0);
     for (int i = 0; i < QUEUES; i++)
         CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);
-    CHECK_STATUS(csk_tls_open("storm.0", NULL, &slot), 0);
+    CHECK_STATUS(csk_tls_open(&slot, "storm.0", NULL), 0);
 #ifndef CSK_WITHOUT_RCU
     read_snapshot(&of_parent.snapshot);
 #endif

@@ -71,7 +71,7 @@ static void check_child(void *context) {
     csk_waiter_t waiter = { .word = 0 };
     int status = 0;
     CHECK_STATUS(csk_gate_lock(&fresh, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&fresh, &waiter, 0, csk_deadline_after(1000000), note_status, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async(&fresh, 0, &waiter, csk_deadline_after(1000000), note_status, &status), 0);
     wait_until(LOAD(&status) == ETIMEDOUT);
     CHECK_STATUS(csk_gate_unlock(&fresh), 0);
 }
@@ -155,7 +155,7 @@ static void fork_with_a_waiter(uint32_t bypass_limit, int place) {
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     csk_rank_t rank = csk_rank(0, place);
-    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, rank, CSK_NEVER, false, leave, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, rank, &waiter, false, CSK_NEVER, leave, NULL), 0);
     in_a_child(check_waiters_of_child, &gate);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(called, 1);

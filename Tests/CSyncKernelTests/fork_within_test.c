@@ -359,8 +359,8 @@ static void *adopt_again_and_again(void *in_lane) {
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     while (!LOAD(&stop)) {
         if (in_lane != NULL)
-            CHECK_STATUS(csk_gate_lock_lane(&gate, &waiter, rank, CSK_NEVER, &lane, do_nothing, NULL), 0);
-        else CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, rank, CSK_NEVER, true, do_nothing, NULL), 0);
+            CHECK_STATUS(csk_gate_lock_lane(&gate, rank, &waiter, &lane, CSK_NEVER, do_nothing, NULL), 0);
+        else CHECK_STATUS(csk_gate_lock_async_ranked(&gate, rank, &waiter, true, CSK_NEVER, do_nothing, NULL), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         ADD(&adoptions, 1);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -24,8 +24,8 @@ static void a_free_gate_is_granted_at_once(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     csk_waiter_t waiter = { .word = 0 };
     calls = 0;
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, NULL, NULL), EINVAL);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, note_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, NULL, NULL), EINVAL);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, note_call, NULL), 0);
     CHECK_EQ(calls, 1);
     CHECK_STATUS(last_status, 0);
     CHECK_STATUS(csk_gate_trylock(&gate, 0), EBUSY);
@@ -50,13 +50,13 @@ static void threads_and_callbacks_wait_in_one_order(void) {
         csk_gate_init(&gate, &attr);
         order_count = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[0], 1, CSK_NEVER, note_and_leave, (void *)0), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 1, &waiters[0], CSK_NEVER, note_and_leave, (void *)0), 0);
         pthread_t thread = start_thread(lock_and_note, &gate);
         wait_until(csk_gate_waiting(&gate) == 2);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[1], 9, CSK_NEVER, note_and_leave, (void *)1), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[2], 5, CSK_NEVER, note_and_leave, (void *)2), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[3], INT32_MIN, CSK_NEVER, note_and_leave, (void *)3), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[3], 0, CSK_NEVER, note_and_leave, NULL), EBUSY);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 9, &waiters[1], CSK_NEVER, note_and_leave, (void *)1), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 5, &waiters[2], CSK_NEVER, note_and_leave, (void *)2), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, INT32_MIN, &waiters[3], CSK_NEVER, note_and_leave, (void *)3), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiters[3], CSK_NEVER, note_and_leave, NULL), EBUSY);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         join_thread(thread);
         wait_until(csk_gate_waiting(&gate) == 0 && csk_gate_trylock(&gate, INT32_MIN) == 0);
@@ -79,9 +79,9 @@ static void count_and_leave(csk_waiter_t *waiter, void *context, int status) {
 static void *leave_a_long_chain(void *context) {
     csk_gate_t *gate = context;
     csk_waiter_t *waiters = calloc(CHAIN + 1, sizeof *waiters);
-    CHECK_STATUS(csk_gate_lock_async(gate, &waiters[CHAIN], 0, CSK_NEVER, note_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(gate, 0, &waiters[CHAIN], CSK_NEVER, note_call, NULL), 0);
     for (int i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_gate_lock_async(gate, &waiters[i], 0, CSK_NEVER, count_and_leave, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(gate, 0, &waiters[i], CSK_NEVER, count_and_leave, NULL), 0);
     CHECK_EQ(csk_gate_waiting(gate), CHAIN);
     CHECK_STATUS(csk_gate_unlock(gate), 0);
     CHECK_EQ(chained, CHAIN);
@@ -101,11 +101,11 @@ static void deadlines_and_cancellation_end_a_wait(void) {
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     calls = 0;
     int64_t deadline = csk_deadline_after(2000000);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, deadline, note_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, deadline, note_call, NULL), 0);
     wait_until(LOAD(&calls) == 1);
     CHECK_GE(csk_now(), deadline);
     CHECK_STATUS(last_status, ETIMEDOUT);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, csk_deadline_after(1000000000), note_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, csk_deadline_after(1000000000), note_call, NULL), 0);
     CHECK_STATUS(csk_gate_cancel(&gate, &waiter), 0);
     CHECK_EQ(calls, 2);
     CHECK_STATUS(last_status, ECANCELED);
@@ -149,7 +149,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
     for (int i = 1; i <= race.rounds; i++) {
         CHECK_STATUS(csk_gate_lock(&race.gate, 0), 0);
         int64_t deadline = i % 3 == 0 ? csk_deadline_after(3000) : CSK_NEVER;
-        CHECK_STATUS(csk_gate_lock_async(&race.gate, &race.waiter, 0, deadline, end_race, &race), 0);
+        CHECK_STATUS(csk_gate_lock_async(&race.gate, 0, &race.waiter, deadline, end_race, &race), 0);
         STORE(&race.round, i);
         if (i % 2) sched_yield();
         CHECK_STATUS(csk_gate_unlock(&race.gate), 0);
@@ -164,7 +164,7 @@ static void a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back(void) {
     csk_waiter_t waiter = { .word = 0 };
     calls = 0;
     CHECK_STATUS(
-        csk_gate_lock_async_ranked(&gate, &waiter, csk_rank(9, CSK_PLACE_BACK), CSK_NEVER, true, note_call, NULL), 0);
+        csk_gate_lock_async_ranked(&gate, csk_rank(9, CSK_PLACE_BACK), &waiter, true, CSK_NEVER, note_call, NULL), 0);
     CHECK_EQ(calls, 1);
     int64_t begin = csk_now();
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
@@ -189,10 +189,10 @@ static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
         csk_gate_init(&gate, &attr);
         order_count = calls = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &accepted, INT32_MIN, CSK_NEVER, note_and_leave, (void *)7), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, INT32_MIN, &accepted, CSK_NEVER, note_and_leave, (void *)7), 0);
         CHECK_STATUS(csk_gate_close(&gate, &closing, note_call, NULL), 0);
         CHECK_STATUS(csk_gate_close(&gate, &late, note_call, NULL), ESHUTDOWN);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &late, 0, CSK_NEVER, note_call, NULL), ESHUTDOWN);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &late, CSK_NEVER, note_call, NULL), ESHUTDOWN);
         CHECK_STATUS(csk_gate_cancel(&gate, &closing), EBUSY);
         CHECK_EQ(calls, 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -215,19 +215,19 @@ static void a_waiter_that_is_raised_goes_first(void) {
         order_count = calls = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
         for (intptr_t i = 0; i < 3; i++)
-            CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[i], priorities[i], CSK_NEVER, note_and_leave, (void *)i),
+            CHECK_STATUS(csk_gate_lock_async(&gate, priorities[i], &waiters[i], CSK_NEVER, note_and_leave, (void *)i),
                          0);
         CHECK_STATUS(csk_gate_close(&gate, &closing, note_call, NULL), 0);
-        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], INT64_MIN), EINVAL);
-        CHECK_STATUS(csk_gate_raise(&gate, &closing, csk_rank(1, CSK_PLACE_BACK)), EBUSY);
-        CHECK_STATUS(csk_gate_raise(&gate, &waiters[2], csk_rank(-1, CSK_PLACE_BACK)), 0); /* that is lower */
-        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], csk_rank(1, CSK_PLACE_BACK)), 0);
+        CHECK_STATUS(csk_gate_raise(&gate, INT64_MIN, &waiters[0]), EINVAL);
+        CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_BACK), &closing), EBUSY);
+        CHECK_STATUS(csk_gate_raise(&gate, csk_rank(-1, CSK_PLACE_BACK), &waiters[2]), 0); /* that is lower */
+        CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_BACK), &waiters[0]), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_EQ(order_count, 3);
         CHECK_EQ(order[0], 0);
         CHECK_EQ(order[1], 2);
         CHECK_EQ(order[2], 1);
-        CHECK_STATUS(csk_gate_raise(&gate, &waiters[0], csk_rank(1, CSK_PLACE_BACK)), EBUSY);
+        CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_BACK), &waiters[0]), EBUSY);
         CHECK_EQ(calls, 1);
         CHECK_STATUS(csk_gate_destroy(&gate), 0);
     }
@@ -242,9 +242,9 @@ static void a_bypass_limit_is_exact(void) {
         csk_gate_init(&gate, &attr);
         order_count = 0;
         CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &low, -1, CSK_NEVER, note_and_leave, (void *)-1), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, -1, &low, CSK_NEVER, note_and_leave, (void *)-1), 0);
         for (intptr_t i = 0; i < 6; i++)
-            CHECK_STATUS(csk_gate_lock_async(&gate, &high[i], 1, CSK_NEVER, note_and_leave, (void *)i), 0);
+            CHECK_STATUS(csk_gate_lock_async(&gate, 1, &high[i], CSK_NEVER, note_and_leave, (void *)i), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_EQ(order_count, 7);
         CHECK_EQ(order[limit], -1);

@@ -74,7 +74,7 @@ static void is_low(csk_waiter_t *waiter, void *gate, int status) {
     is_served = true;
 }
 static void queue(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, csk_waiter_function_t function) {
-    CHECK_STATUS(csk_gate_lock_async_ranked(gate, waiter, rank, CSK_NEVER, false, function, gate), 0);
+    CHECK_STATUS(csk_gate_lock_async_ranked(gate, rank, waiter, false, CSK_NEVER, function, gate), 0);
 }
 static int enter_all(csk_gate_t *gate) {
     int sections = 0;
@@ -144,17 +144,17 @@ static void every_call_takes_such_a_rank(void) {
         csk_rank_t rank = unnamed(priorities[i]);
         CHECK_STATUS(csk_gate_lock_ranked(&gate, rank, CSK_NEVER), 0);
         CHECK_STATUS(csk_gate_lock_slow(&gate, rank, CSK_NEVER), EDEADLK);
-        CHECK_STATUS(csk_gate_await_ranked(&gate, is_open, &open, rank, 0), 0);
+        CHECK_STATUS(csk_gate_await_ranked(&gate, rank, is_open, &open, 0), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_STATUS(csk_gate_lock_slow(&gate, rank, 0), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
-        CHECK_STATUS(csk_gate_lock_when_ranked(&gate, is_open, &open, rank, CSK_NEVER), 0);
+        CHECK_STATUS(csk_gate_lock_when_ranked(&gate, rank, is_open, &open, CSK_NEVER), 0);
         queue(&gate, &waiter, rank, enters);
         CHECK_EQ(waiter.node.rank, back(priorities[i]));
         CHECK_EQ(enter_all(&gate), 2);
     }
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_watch(&gate, &condition, unnamed(LOW), is_open, &open, has_come, &gate), 0);
+    CHECK_STATUS(csk_gate_watch(&gate, unnamed(LOW), &condition, is_open, &open, has_come, &gate), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(enter_all(&gate), 1);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);

@@ -38,7 +38,7 @@ static void make_chain(uint32_t policy) {
 
 static void queue_all(csk_waiter_function_t function) {
     for (long i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_gate_lock_async(&gate, &chain[i], 0, CSK_NEVER, function, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &chain[i], CSK_NEVER, function, NULL), 0);
     CHECK_EQ(csk_gate_waiting(&gate), CHAIN);
 }
 
@@ -112,13 +112,13 @@ static void queue_the_next(csk_waiter_t *waiter, void *context, int status) {
     (void)context;
     CHECK_STATUS(status, 0);
     CHECK_EQ(waiter - chain, calls++);
-    if (calls < CHAIN) CHECK_STATUS(csk_gate_lock_async(&gate, waiter + 1, 0, CSK_NEVER, queue_the_next, NULL), 0);
+    if (calls < CHAIN) CHECK_STATUS(csk_gate_lock_async(&gate, 0, waiter + 1, CSK_NEVER, queue_the_next, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
 }
 
 static void *queue_the_first(void *context) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &chain[0], 0, CSK_NEVER, queue_the_next, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &chain[0], CSK_NEVER, queue_the_next, NULL), 0);
     return context;
 }
 
@@ -147,7 +147,7 @@ static void adopted_one_by_another(void) {
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (long i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &chain[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, csk_rank(0, CSK_PLACE_BACK), &chain[i], true, CSK_NEVER,
                                                 adopt_and_leave, NULL),
                      0);
     CHECK_STATUS(csk_gate_disown(&gate), 0);

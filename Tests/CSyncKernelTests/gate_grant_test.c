@@ -21,7 +21,7 @@ static void note(csk_waiter_t *waiter, void *context, int status) {
 
 static void lock_adoptable(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority, struct called *called) {
     CHECK_STATUS(
-        csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER, true, note, called), 0);
+        csk_gate_lock_async_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), waiter, true, CSK_NEVER, note, called), 0);
 }
 
 static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
@@ -34,7 +34,7 @@ static void an_unadopted_grant_is_kept_while_nobody_waits(void) {
         CHECK_EQ(called.times, 1);
         int64_t until = csk_deadline_after(3 * ms); /* time has to pass, nothing is waited for */
         while (csk_now() < until) sched_yield();
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, note, &called), EBUSY);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, note, &called), EBUSY);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), EINVAL);
         CHECK(csk_gate_is_mine(&gate));
@@ -52,7 +52,7 @@ static void a_waiter_that_queues_again_counts_as_an_arrival(void) {
         struct called lost_called = { 0 }, other_called = { 0 };
         make(&gate, policy, 0);
         lock_adoptable(&gate, &lost, 0, &lost_called);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, &other_called), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &other, CSK_NEVER, note, &other_called), 0);
         wait_until(LOAD(&other_called.times) == 1);
         int64_t arrivals = gate.next_ticket;
         CHECK_STATUS(csk_gate_relock_async(&gate, &lost), 0);
@@ -76,13 +76,13 @@ static void each_grace_is_twice_the_last_and_the_place_is_kept(void) {
         lock_adoptable(&gate, &slow, 0, &slow_called);
         for (int i = 0; i < 3; i++) {
             int64_t grace = ms << i;
-            CHECK_STATUS(csk_gate_lock_async(&gate, &others[i], 0, CSK_NEVER, note, &other_called[i]), 0);
+            CHECK_STATUS(csk_gate_lock_async(&gate, 0, &others[i], CSK_NEVER, note, &other_called[i]), 0);
             wait_until(LOAD(&other_called[i].times) == 1);
             CHECK_GE(other_called[i].at_ns - slow.granted_ns, grace);
             CHECK_STATUS(csk_gate_adopt(&gate, &slow), EAGAIN);
             CHECK_STATUS(csk_gate_destroy(&gate), EBUSY);
             /* Somebody of the same priority who came later must not be served before it. */
-            if (i == 2) CHECK_STATUS(csk_gate_lock_async(&gate, &others[3], 0, CSK_NEVER, note, &other_called[3]), 0);
+            if (i == 2) CHECK_STATUS(csk_gate_lock_async(&gate, 0, &others[3], CSK_NEVER, note, &other_called[3]), 0);
             CHECK_STATUS(csk_gate_relock_async(&gate, &slow), 0);
             CHECK_STATUS(csk_gate_unlock(&gate), 0);
             CHECK_EQ(slow_called.times, i + 2);
@@ -107,7 +107,7 @@ static void a_grace_begins_when_somebody_else_waits(void) {
         int64_t until = csk_deadline_after(3 * ms); /* time has to pass, nothing is waited for */
         while (csk_now() < until) sched_yield();
         int64_t came_ns = csk_now();
-        CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, &other_called), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &other, CSK_NEVER, note, &other_called), 0);
         wait_until(LOAD(&other_called.times) == 1);
         CHECK_GE(other_called.at_ns - came_ns, ms);
         CHECK_STATUS(csk_gate_forget(&gate, &slow), 0);
@@ -124,7 +124,7 @@ static void closing_waits_for_lost_grants(void) {
             struct called slow_called = { 0 }, other_called = { 0 }, closed = { 0 };
             make(&gate, policy, 0);
             lock_adoptable(&gate, &slow, 0, &slow_called);
-            CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, &other_called), 0);
+            CHECK_STATUS(csk_gate_lock_async(&gate, 0, &other, CSK_NEVER, note, &other_called), 0);
             wait_until(LOAD(&other_called.times) == 1);
             CHECK_STATUS(csk_gate_close(&gate, &closing, note, &closed), 0);
             CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -164,7 +164,7 @@ static void note_and_leave(csk_waiter_t *waiter, void *context, int status);
 static void arrive(struct arrivals *arrivals) {
     if (arrivals->arrived == HIGH) return;
     csk_waiter_t *next = &arrivals->high[arrivals->arrived++];
-    CHECK_STATUS(csk_gate_lock_async(&arrivals->gate, next, 7, CSK_NEVER, note_and_leave, arrivals), 0);
+    CHECK_STATUS(csk_gate_lock_async(&arrivals->gate, 7, next, CSK_NEVER, note_and_leave, arrivals), 0);
 }
 
 /* Each that leaves is followed by another of the high ones, so that one of them waits always. */
@@ -185,7 +185,7 @@ static void low_waiters_are_passed_exactly_so_often(void) {
             order_count = 0;
             CHECK_STATUS(csk_gate_lock(&arrivals.gate, 0), 0);
             for (int i = 0; i < 2; i++)
-                CHECK_STATUS(csk_gate_lock_async(&arrivals.gate, &arrivals.low[i], -5 - i, CSK_NEVER, note_and_leave,
+                CHECK_STATUS(csk_gate_lock_async(&arrivals.gate, -5 - i, &arrivals.low[i], CSK_NEVER, note_and_leave,
                                                  &arrivals),
                              0);
             arrive(&arrivals);
@@ -209,7 +209,7 @@ static void queue_again(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(++depth, 1);
     csk_waiter_t *other = context;
-    if (--chain_left > 0) CHECK_STATUS(csk_gate_lock_async(waiter->gate, other, 0, CSK_NEVER, queue_again, waiter), 0);
+    if (--chain_left > 0) CHECK_STATUS(csk_gate_lock_async(waiter->gate, 0, other, CSK_NEVER, queue_again, waiter), 0);
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
     depth--;
 }
@@ -218,7 +218,7 @@ static void *run_chain(void *context) {
     csk_waiter_t pair[2];
     memset(pair, 0, sizeof pair);
     chain_left = TEST_ROUNDS(1000000);
-    CHECK_STATUS(csk_gate_lock_async(context, &pair[0], 0, CSK_NEVER, queue_again, &pair[1]), 0);
+    CHECK_STATUS(csk_gate_lock_async(context, 0, &pair[0], CSK_NEVER, queue_again, &pair[1]), 0);
     CHECK_EQ(chain_left, 0);
     return NULL;
 }

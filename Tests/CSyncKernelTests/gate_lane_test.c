@@ -40,7 +40,7 @@ static void set_up(struct fixture *f, uint32_t policy, uint32_t bypass_limit, bo
     if (is_queue) f->lane = (csk_gate_lane_t){ .function = is_dispatched, .context = f };
 }
 static int lock_waiter(struct fixture *f, int index, int32_t priority, int64_t deadline_ns) {
-    return csk_gate_lock_lane(&f->gate, &f->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns, &f->lane,
+    return csk_gate_lock_lane(&f->gate, csk_rank(priority, CSK_PLACE_BACK), &f->waiters[index], &f->lane, deadline_ns,
                               note, &f->called[index]);
 }
 static void expect_begin(struct fixture *f, int index) {
@@ -51,7 +51,7 @@ static void expect_begin(struct fixture *f, int index) {
 }
 /* Another, without a lane, waits until it has the gate. */
 static void let_another_pass(struct fixture *f) {
-    CHECK_STATUS(csk_gate_lock_async(&f->gate, &f->other, 0, CSK_NEVER, note, &f->other_called), 0);
+    CHECK_STATUS(csk_gate_lock_async(&f->gate, 0, &f->other, CSK_NEVER, note, &f->other_called), 0);
     wait_until(LOAD(&f->other_called.times) == 1);
 }
 
@@ -210,7 +210,7 @@ static void who_forgets_a_grant_leaves_the_choice_to_the_gate(void) {
         set_up(&f, policy, 0, false);
         CHECK_STATUS(csk_gate_init(&f.gate, &(csk_gate_attr_t){ .policy = policy, .grace_us = 60000000 }), 0);
         CHECK_STATUS(lock_waiter(&f, 0, 20, CSK_NEVER), 0);
-        CHECK_STATUS(csk_gate_lock_async(&f.gate, &f.other, 10, CSK_NEVER, note, &f.other_called), 0);
+        CHECK_STATUS(csk_gate_lock_async(&f.gate, 10, &f.other, CSK_NEVER, note, &f.other_called), 0);
         CHECK_STATUS(lock_waiter(&f, 1, 30, CSK_NEVER), 0);
         CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
         /* The one that came before it has gone by the time that it forgets. */
@@ -243,7 +243,7 @@ static void run_later(csk_gate_later_t *call) {
     (void)call;
     later_calls++;
     /* As free as any thread: what it is granted here is called at once. */
-    CHECK_STATUS(csk_gate_lock_async(&outer_gate, &inner, 0, CSK_NEVER, inner_granted, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&outer_gate, 0, &inner, CSK_NEVER, inner_granted, NULL), 0);
     CHECK_EQ(inner_calls, 1);
 }
 static void leaves_for_later(csk_waiter_t *waiter, void *context, int status) {
@@ -255,7 +255,7 @@ static void leaves_for_later(csk_waiter_t *waiter, void *context, int status) {
 }
 static void what_is_left_for_later_runs_outside_of_all_functions(void) {
     csk_waiter_t waiter = { .word = 0 };
-    CHECK_STATUS(csk_gate_lock_async(&outer_gate, &waiter, 0, CSK_NEVER, leaves_for_later, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&outer_gate, 0, &waiter, CSK_NEVER, leaves_for_later, NULL), 0);
     CHECK_EQ(later_calls, 1);
     CHECK_STATUS(csk_gate_destroy(&outer_gate), 0);
 }

@@ -107,7 +107,7 @@ static bool opened(void *context) {
 static void *awaits(void *argument) {
     waiter_t *waiter = argument;
     STORE(&waiter->thread_id, csk_platform_thread_id());
-    CHECK_STATUS(csk_gate_lock_when(&gate, opened, NULL, 0, CSK_NEVER), 0);
+    CHECK_STATUS(csk_gate_lock_when(&gate, 0, opened, NULL, CSK_NEVER), 0);
     note_entry(waiter);
     return NULL;
 }

@@ -69,7 +69,7 @@ static void a_designated_thread_is_woken_though_the_leaver_hands_over_to_a_callb
         wait_until(LOAD(&gate->queue_lock) == 2);
         csk_queue_unlock(&gate->queue_lock);
         while (!(LOAD(&gate->summary) & GATE_DESIGNATED) && LOAD(&story.thread_ended) != i) {}
-        CHECK_STATUS(csk_gate_lock_async(gate, &between, 5, CSK_NEVER, leave, &story.done), 0);
+        CHECK_STATUS(csk_gate_lock_async(gate, 5, &between, CSK_NEVER, leave, &story.done), 0);
         wait_until(LOAD(&story.done) == i && LOAD(&story.thread_ended) == i);
     }
     join_thread(leaves);
@@ -83,8 +83,8 @@ static void a_refused_call_leaves_a_waiting_waiter_as_it_was(void) {
     csk_waiter_t waiter = { .word = 0 };
     calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, note, (void *)1), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, (void *)2), EBUSY);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, note, (void *)1), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, leave, (void *)2), EBUSY);
     CHECK_STATUS(csk_gate_close(&gate, &waiter, leave, NULL), EBUSY);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(calls, 1);
@@ -98,7 +98,7 @@ static void a_waiter_that_was_granted_can_wait_again(void) {
     csk_waiter_t waiter = { .word = 0 };
     int left = 0;
     for (int i = 1; i <= 3; i++) {
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &left), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, leave, &left), 0);
         CHECK_EQ(left, i);
     }
     /* Its grants are over: it must not take the gate from the holder. */
@@ -115,7 +115,7 @@ static void cancel_another(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_STATUS(csk_gate_cancel(waiter->gate, &cancelled), 0);
     CHECK_EQ(calls, 0);
-    CHECK_STATUS(csk_gate_lock_async(context, &cancelled, 0, CSK_NEVER, note, NULL), EBUSY);
+    CHECK_STATUS(csk_gate_lock_async(context, 0, &cancelled, CSK_NEVER, note, NULL), EBUSY);
     CHECK_STATUS(csk_gate_unlock(waiter->gate), 0);
 }
 
@@ -124,12 +124,12 @@ static void a_waiter_is_in_use_until_its_function_is_called(void) {
     csk_waiter_t first = { .word = 0 };
     calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &cancelled, 0, CSK_NEVER, note, NULL), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &first, 1, CSK_NEVER, cancel_another, &other), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &cancelled, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 1, &first, CSK_NEVER, cancel_another, &other), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(calls, 1);
     CHECK_STATUS(last_status, ECANCELED);
-    CHECK_STATUS(csk_gate_lock_async(&other, &cancelled, 0, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&other, 0, &cancelled, CSK_NEVER, note, NULL), 0);
     CHECK_EQ(calls, 2);
 }
 
@@ -161,11 +161,11 @@ static void the_closing_waiter_does_not_use_the_bypass_limit(void) {
         make(&gate, policy, 1);
         calls = order_count = 0;
         for (intptr_t i = 0; i < 2; i++) {
-            CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &lost[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+            CHECK_STATUS(csk_gate_lock_async_ranked(&gate, csk_rank(0, CSK_PLACE_BACK), &lost[i], true, CSK_NEVER,
                                                     adopt_and_leave, (void *)(i + 1)),
                          0);
             if (i == 1) CHECK_STATUS(csk_gate_unlock(&gate), 0); /* leaves for between[0], which holds it */
-            CHECK_STATUS(csk_gate_lock_async(&gate, &between[i], 0, CSK_NEVER, note, NULL), 0);
+            CHECK_STATUS(csk_gate_lock_async(&gate, 0, &between[i], CSK_NEVER, note, NULL), 0);
             wait_until(LOAD(&calls) == 2 * (i + 1));
         }
         CHECK_STATUS(csk_gate_close(&gate, &closing, note_closed, (void *)3), 0);
@@ -196,7 +196,7 @@ static void a_hand_over_that_was_asked_for_survives_the_cancellation_of_others(v
         wait_until(csk_gate_waiting(&gate) == 1);
         /* Told to try while the gate is held, it gives up; once it has waited for 0.78 ms, with the request. */
         while (!(LOAD(&gate.summary) & GATE_HAND_OVER)) csk_gate_post(&gate);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, note, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &other, CSK_NEVER, note, NULL), 0);
         CHECK_STATUS(csk_gate_cancel(&gate, &other), 0);
         CHECK(LOAD(&gate.summary) & GATE_HAND_OVER);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -248,7 +248,7 @@ static void a_callback_is_granted_though_a_thread_is_on_its_way(void) {
         pthread_t thread = start_thread(lock_once, &gate);
         wait_until(csk_gate_waiting(&gate) == 1);
         uint32_t *word = tell_the_next(&gate);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &urgent, 10, CSK_NEVER, note, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 10, &urgent, CSK_NEVER, note, NULL), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
         CHECK_EQ(LOAD(&calls), 1);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -279,7 +279,7 @@ static void a_grant_that_was_not_adopted_cannot_be_unlocked(void) {
         csk_gate_t gate;
         csk_waiter_t waiter = { .word = 0 };
         make(&gate, policy, 0);
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &waiter, 1, CSK_NEVER, true, note, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, 1, &waiter, true, CSK_NEVER, note, NULL), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), EPERM);
         CHECK_STATUS(csk_gate_adopt(&gate, &waiter), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -295,9 +295,9 @@ static void a_grant_that_is_over_cannot_adopt_that_of_another(void) {
         csk_waiter_t earlier = { .word = 0 }, later = { .word = 0 };
         int left = 0;
         make(&gate, policy, 0);
-        CHECK_STATUS(csk_gate_lock_async(&gate, &earlier, 0, CSK_NEVER, leave, &left), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &earlier, CSK_NEVER, leave, &left), 0);
         CHECK_EQ(left, 1);
-        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &later, 1, CSK_NEVER, true, note, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async_ranked(&gate, 1, &later, true, CSK_NEVER, note, NULL), 0);
         CHECK_STATUS(csk_gate_adopt(&gate, &earlier), EINVAL);
         CHECK_STATUS(csk_gate_adopt(&gate, &later), 0);
         CHECK_STATUS(csk_gate_unlock(&gate), 0);

@@ -51,7 +51,7 @@ static void take_turn(uint64_t *random, long *entered) {
         int64_t deadline = test_random_below(random, 2) ? CSK_NEVER
                                                         : csk_deadline_after((int64_t)test_random_below(random, 30000));
         ADD(&shared.outstanding, 1);
-        CHECK_STATUS(csk_gate_lock_async(&shared.gate, waiter, priority, deadline, async_turn, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&shared.gate, priority, waiter, deadline, async_turn, NULL), 0);
         return;
     }
     default: CHECK_STATUS(csk_gate_lock(&shared.gate, priority), 0);

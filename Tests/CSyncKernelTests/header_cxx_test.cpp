@@ -80,7 +80,7 @@ static void semaphores() {
     EXPECT(csk_sem_timedwait(&semaphore, 0, 1, csk_deadline_after(1000)) == ETIMEDOUT);
     csk_waiter_t waiter{};
     auto served = [](csk_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
-    EXPECT(csk_sem_wait_async(&semaphore, &waiter, csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, served, &status) == 0);
+    EXPECT(csk_sem_wait_async(&semaphore, csk_rank(0, CSK_PLACE_BACK), &waiter, 2, CSK_NEVER, served, &status) == 0);
     EXPECT(csk_sem_waiting(&semaphore) == 1 && csk_sem_destroy(&semaphore) == EBUSY && status == EBUSY);
     EXPECT(csk_sem_signal(&semaphore, 3) == 0 && status == 0);
     EXPECT(csk_sem_resize(&semaphore, CSK_SEM_MAX) == EOVERFLOW && csk_sem_permits(&semaphore) == 1);
@@ -90,8 +90,8 @@ static void semaphores() {
 
 static void queues_and_slots() {
     csk_pqueue_item_t low{}, high{}, *item = nullptr;
-    EXPECT(csk_pqueue_push(&queue, &low, 1) == 0);
-    EXPECT(csk_pqueue_push(&queue, &high, 2) == 0);
+    EXPECT(csk_pqueue_push(&queue, 1, &low) == 0);
+    EXPECT(csk_pqueue_push(&queue, 2, &high) == 0);
     EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &high);
     EXPECT(csk_pqueue_pop(&queue, &item) == 0 && item == &low);
     EXPECT(csk_pqueue_destroy(&queue) == 0);
@@ -100,7 +100,7 @@ static void queues_and_slots() {
 
     csk_tls_slot_t slot = 0;
     int here = 1, *there = &here;
-    EXPECT(csk_tls_open("header_cxx_test", nullptr, &slot) == 0);
+    EXPECT(csk_tls_open(&slot, "header_cxx_test", nullptr) == 0);
     EXPECT(csk_tls_set(slot, &here) == 0 && csk_tls_get(slot) == &here);
     std::thread([slot, &there] { there = static_cast<int *>(csk_tls_get(slot)); }).join();
     EXPECT(there == nullptr);

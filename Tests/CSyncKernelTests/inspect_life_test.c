@@ -78,7 +78,7 @@ static void *free_in_the_callback(void *unused) {
         csk_sem_t *sem = calloc(1, sizeof *sem);
         csk_waiter_t *waiter = calloc(1, sizeof *waiter);
         uint32_t before = LOAD(&called);
-        CHECK_STATUS(csk_sem_wait_async(sem, waiter, csk_rank(0, 1), 1, CSK_NEVER, count_call, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(sem, csk_rank(0, 1), waiter, 1, CSK_NEVER, count_call, NULL), 0);
         sched_yield();
         CHECK_STATUS(csk_sem_signal(sem, 1), 0);
         wait_until(LOAD(&called) != before);

@@ -167,7 +167,7 @@ static void a_condition_variable_shows_who_waits_for_a_signal_and_then_for_the_g
 static bool is_set(void *flag) { return LOAD((uint32_t *)flag) != 0; }
 static uint32_t flag;
 static void await_flag(void *object, int priority) {
-    CHECK_STATUS(csk_gate_lock_when(object, is_set, &flag, priority, CSK_NEVER), 0);
+    CHECK_STATUS(csk_gate_lock_when(object, priority, is_set, &flag, CSK_NEVER), 0);
     CHECK_STATUS(csk_gate_unlock(object), 0);
 }
 static void who_waits_for_a_predicate_comes_behind_who_waits_to_enter(void) {
@@ -192,7 +192,7 @@ static void pop_one(void *object, int which) {
 }
 static void push_one(void *object, int which) {
     static csk_pqueue_item_t items[2];
-    CHECK_STATUS(csk_pqueue_push(object, &items[which], which), 0);
+    CHECK_STATUS(csk_pqueue_push(object, which, &items[which]), 0);
 }
 static void a_priority_queue_shows_both_lines(void) {
     csk_pqueue_t queue;
@@ -207,10 +207,10 @@ static void a_priority_queue_shows_both_lines(void) {
     CHECK_EQ(object->most, 1);
     csk_pqueue_item_t items[3];
     for (int i = 0; i < 2; i++) {
-        CHECK_STATUS(csk_pqueue_push(&queue, &items[i], 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, 0, &items[i]), 0);
         join_thread(waiting[i].thread);
     }
-    CHECK_STATUS(csk_pqueue_push(&queue, &items[2], 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &items[2]), 0);
     begin_wait(&waiting[0], push_one, &queue, 0);
     object = await_parked(&queue, CSK_OBJECT_PQUEUE, 1);
     check_thread(waiter_at(object, 0), &waiting[0], CSK_WAITS_FOR_PLACE, 0);
@@ -239,13 +239,13 @@ static void callbacks_are_listed_while_somebody_wants_that(void) {
     CHECK_STATUS(csk_pqueue_init(&queue, 0), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiting[4], 1, CSK_NEVER, count_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 1, &waiting[4], CSK_NEVER, count_call, NULL), 0);
     CHECK(look_for(&gate, CSK_OBJECT_GATE) == NULL);
     CHECK_EQ(view.lists_callbacks, 0);
     csk_inspect_callbacks(true);
     int64_t deadline_ns = csk_deadline_after(INT64_C(100000000000));
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiting[0], 2, deadline_ns, count_call, NULL), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiting[1], csk_rank(3, 1), 4, CSK_NEVER, count_call, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 2, &waiting[0], deadline_ns, count_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, csk_rank(3, 1), &waiting[1], 4, CSK_NEVER, count_call, NULL), 0);
     CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiting[2], CSK_RWLOCK_READ, CSK_NEVER, count_call, NULL), 0);
     CHECK_STATUS(csk_pqueue_pop_async(&queue, &waiting[3], CSK_NEVER, count_call, NULL), 0);
     const csk_inspected_object_t *object = look_for(&gate, CSK_OBJECT_GATE);
@@ -291,7 +291,7 @@ static void a_list_that_is_full_says_so(void) {
     csk_inspect_callbacks(true);
     for (int i = 0; i < MANY; i++) {
         CHECK_STATUS(csk_gate_lock(&gates[i], 0), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiting[i], 0, CSK_NEVER, count_call, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], 0, &waiting[i], CSK_NEVER, count_call, NULL), 0);
     }
     CHECK_STATUS(csk_inspect(&view), 0);
     CHECK_EQ(view.object_count, OBJECTS);
@@ -315,7 +315,7 @@ static void permits_are_printed_as_they_are(void) {
     csk_waiter_t waiting = { 0 };
     CHECK_STATUS(csk_sem_init(&sem, 2, 0), 0);
     csk_inspect_callbacks(true);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiting, 0, 4, CSK_NEVER, count_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, 0, &waiting, 4, CSK_NEVER, count_call, NULL), 0);
     CHECK(look_for(&sem, CSK_OBJECT_SEM) != NULL);
     CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
     CHECK(strstr(printed.text, ", 2 of 2 permits free") != NULL);

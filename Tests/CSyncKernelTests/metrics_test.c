@@ -450,26 +450,26 @@ static void callbacks_are_counted(void) {
     csk_waiter_t waiter = { .word = 0 };
     CHECK_STATUS(csk_name(&permits, "callbacks"), 0);
     STORE(&called, 0);
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
     wait_until(LOAD(&called) == 1);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 0, 0);
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, csk_deadline_after(moment_ns), note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, csk_deadline_after(moment_ns), note, NULL), 0);
     wait_until(LOAD(&called) == 2);
     CHECK_STATUS(LOAD(&last_status), ETIMEDOUT);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 1, 0);
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_sem_cancel(&permits, &waiter), 0);
     CHECK_EQ(LOAD(&called), 3);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 1, 1);
     /* One that need not wait isn't counted. */
     CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
     CHECK_EQ(LOAD(&called), 4);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 1, 1);
     /* The profile and the metrics count the same wait. */
     CHECK_STATUS(csk_profile_start(1), 0);
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiter, 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
     csk_profile_stop();
     CHECK(csk_metrics_is_running() && !csk_profile_is_running());
@@ -502,11 +502,11 @@ static void waits_under_way_are_counted_at_a_stop_and_not_at_a_start(void) {
     csk_metrics_entry_t before = counted(CSK_OBJECT_GATE, "the gate");
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     pthread_t counted_one = start_waiter();
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiters[0], 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiters[0], 1, CSK_NEVER, note, NULL), 0);
     csk_metrics_stop();
     CHECK(!csk_metrics_is_running());
     pthread_t late_one = start_waiter();
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiters[1], 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiters[1], 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_STATUS(csk_sem_signal(&permits, 2), 0);
     join_thread(counted_one);
@@ -515,7 +515,7 @@ static void waits_under_way_are_counted_at_a_stop_and_not_at_a_start(void) {
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "late", 1, 0, 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     late_one = start_waiter();
-    CHECK_STATUS(csk_sem_wait_async(&permits, &waiters[0], 0, 1, CSK_NEVER, note, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiters[0], 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_metrics_start(), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_STATUS(csk_sem_signal(&permits, 1), 0);

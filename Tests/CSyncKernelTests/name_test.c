@@ -342,7 +342,7 @@ static void events_of_asynchronous_waits_show_the_place_at_the_end(void) {
     csk_waiter_t waiter = { .word = 0 };
     int status = -1;
     expect(&sem, CSK_OBJECT_SEM, "file.c:6");
-    CHECK_STATUS(csk_sem_wait_async(&sem.sem, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, note_end, &status),
+    CHECK_STATUS(csk_sem_wait_async(&sem.sem, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, note_end, &status),
                  0);
     CHECK_STATUS(csk_sem_signal(&sem.sem, 1), 0);
     CHECK_EQ(status, 0);
@@ -355,7 +355,7 @@ static void events_of_asynchronous_waits_show_the_place_at_the_end(void) {
     csk_waiter_t at_gate = { .word = 0 };
     CHECK_STATUS(csk_gate_lock(&gate.gate, 0), 0);
     expect(&gate, CSK_OBJECT_GATE, "file.c:8");
-    CHECK_STATUS(csk_gate_lock_async(&gate.gate, &at_gate, 0, CSK_NEVER, note_end, &status), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate.gate, 0, &at_gate, CSK_NEVER, note_end, &status), 0);
     CHECK_STATUS(csk_gate_cancel(&gate.gate, &at_gate), 0);
     CHECK_EQ(status, ECANCELED);
     CHECK(csk_observe(NULL) == &observer);

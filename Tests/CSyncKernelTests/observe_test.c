@@ -82,10 +82,10 @@ static void asynchronous_waits_begin_and_end_once(void) {
     csk_gate_t gate = CSK_GATE_INITIALIZER;
     csk_waiter_t at_once = { .word = 0 }, queued = { .word = 0 }, cancelled = { .word = 0 };
     begin(&gate);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &at_once, 0, CSK_NEVER, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &at_once, CSK_NEVER, ignore, NULL), 0);
     CHECK_EQ(seen.begun + seen.granted, 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &queued, 0, CSK_NEVER, ignore, NULL), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &cancelled, 0, CSK_NEVER, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &queued, CSK_NEVER, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &cancelled, CSK_NEVER, ignore, NULL), 0);
     CHECK_EQ(seen.begun, 2);
     CHECK_STATUS(csk_gate_cancel(&gate, &cancelled), 0);
     CHECK_EQ(seen.cancelled, 1);
@@ -119,8 +119,8 @@ static void a_lost_grant_is_reported(void) {
     csk_waiter_t slow = { .word = 0 }, other = { .word = 0 };
     int others = 0;
     begin(&gate);
-    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, &slow, 1, CSK_NEVER, true, ignore, NULL), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &other, 0, CSK_NEVER, ignore, &others), 0);
+    CHECK_STATUS(csk_gate_lock_async_ranked(&gate, 1, &slow, true, CSK_NEVER, ignore, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &other, CSK_NEVER, ignore, &others), 0);
     wait_until(LOAD(&others) == 1);
     CHECK_EQ(seen.lost, 1);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

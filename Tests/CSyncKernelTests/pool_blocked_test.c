@@ -106,7 +106,7 @@ static void let_all_go(void) {
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     CHECK_STATUS(csk_sem_signal(&sem, MANY), 0);
     for (int i = 0; i < MANY; i++)
-        if (i % 9 == 5 || i % 9 == 7) CHECK_STATUS(csk_pqueue_push(&pqueue, &items[i], 0), 0);
+        if (i % 9 == 5 || i % 9 == 7) CHECK_STATUS(csk_pqueue_push(&pqueue, 0, &items[i]), 0);
     wait_until(LOAD(&ended) == MANY);
     CHECK_STATUS(csk_pqueue_destroy(&pqueue), 0);
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);

@@ -36,7 +36,7 @@ static int pop_until(call_t *call, csk_pqueue_t *queue, int64_t deadline_ns) {
 }
 static int push_until(call_t *call, csk_pqueue_t *queue, int32_t priority, int64_t deadline_ns) {
     call->queue = queue;
-    return csk_pqueue_push_async(queue, &call->waiter, &call->own, priority, deadline_ns, note, call);
+    return csk_pqueue_push_async(queue, priority, &call->waiter, &call->own, deadline_ns, note, call);
 }
 static void check_ended(const call_t *call, int status) {
     CHECK_EQ(LOAD(&call->ended), 1);
@@ -87,7 +87,7 @@ static void *pop_body(void *context) {
 }
 static void *push_body(void *context) {
     call_t *call = context;
-    call->status = csk_pqueue_push(call->queue, &call->own, 0);
+    call->status = csk_pqueue_push(call->queue, 0, &call->own);
     ADD(&call->ended, 1);
     return NULL;
 }
@@ -106,7 +106,7 @@ static void poppers_with_and_without_a_thread_are_served_as_they_came(void) {
         wait_until(csk_pqueue_waiting(&queue) == i + 1);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        CHECK_STATUS(csk_pqueue_push(&queue, &items[i], (int32_t)(i * 7 % 3)), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, (int32_t)(i * 7 % 3), &items[i]), 0);
         if (i % 2 == 1) join_thread(threads[i]);
         check_ended(&calls[i], 0);
         CHECK(calls[i].item == &items[i]);
@@ -121,7 +121,7 @@ static void pushers_with_and_without_a_thread_are_served_as_they_came(void) {
     pthread_t threads[COUNT];
     csk_pqueue_item_t inside;
     CHECK_EQ(csk_pqueue_init(&queue, 1), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &inside, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &inside), 0);
     for (uint32_t i = 0; i < COUNT; i++) {
         calls[i].queue = &queue;
         /* The priority orders items, not those who wait for room. */
@@ -144,7 +144,7 @@ static void draining_lets_those_in_who_wait_for_room(void) {
     static call_t pushes[3];
     csk_pqueue_item_t inside[2], *first;
     CHECK_EQ(csk_pqueue_init(&queue, 2), 0);
-    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pqueue_push(&queue, &inside[i], 0), 0);
+    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pqueue_push(&queue, 0, &inside[i]), 0);
     for (int i = 0; i < 3; i++) CHECK_STATUS(push_until(&pushes[i], &queue, 0, CSK_NEVER), 0);
     CHECK_EQ(csk_pqueue_drain(&queue, &first), 2);
     CHECK(first == &inside[0] && first->next == &inside[1] && inside[1].next == NULL);
@@ -168,7 +168,7 @@ static void a_deadline_ends_a_wait_and_never_early(void) {
         static call_t call;
         int64_t deadline = csk_deadline_after((int64_t)test_random_below(&random, round % 2 ? 500000 : 3000) - 1000);
         call.ended = 0;
-        if (round % 3 == 0) CHECK_STATUS(csk_pqueue_push(&queue, &inside, 0), 0);
+        if (round % 3 == 0) CHECK_STATUS(csk_pqueue_push(&queue, 0, &inside), 0);
         CHECK_STATUS(round % 3 == 0 ? push_until(&call, &queue, 0, deadline) : pop_until(&call, &queue, deadline), 0);
         wait_until(LOAD(&call.ended));
         CHECK_GE(csk_now(), deadline);
@@ -190,13 +190,13 @@ static void a_cancelled_waiter_is_passed_over_and_its_item_is_the_callers(void) 
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), 0);
     check_ended(&pops[0], ECANCELED);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), EBUSY);
-    CHECK_STATUS(csk_pqueue_push(&queue, &item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
     check_ended(&pops[1], 0);
     CHECK(pops[1].item == &item);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[1].waiter), EBUSY);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[2].waiter), 0);
 
-    CHECK_STATUS(csk_pqueue_push(&queue, &item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
     for (int i = 0; i < 3; i++) CHECK_STATUS(push_until(&pushes[i], &queue, 0, CSK_NEVER), 0);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pushes[1].waiter), 0);
     check_ended(&pushes[1], ECANCELED);
@@ -213,7 +213,7 @@ static void close_tells_everybody_and_refuses_later_ones(void) {
     static call_t pops[3], pushes[3];
     csk_pqueue_item_t inside;
     CHECK_EQ(csk_pqueue_init(&full, 1), 0);
-    CHECK_STATUS(csk_pqueue_push(&full, &inside, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&full, 0, &inside), 0);
     for (int i = 0; i < 2; i++) {
         CHECK_STATUS(pop_until(&pops[i], &empty, i == 0 ? CSK_NEVER : csk_deadline_after(hour_ns)), 0);
         CHECK_STATUS(push_until(&pushes[i], &full, 0, i == 0 ? CSK_NEVER : csk_deadline_after(hour_ns)), 0);
@@ -240,11 +240,11 @@ static void what_is_refused_changes_nothing(void) {
     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
     static call_t call, other;
     CHECK_STATUS(csk_pqueue_pop_async(&queue, &call.waiter, CSK_NEVER, NULL, NULL), EINVAL);
-    CHECK_STATUS(csk_pqueue_push_async(&queue, &call.waiter, &call.own, 0, CSK_NEVER, NULL, NULL), EINVAL);
+    CHECK_STATUS(csk_pqueue_push_async(&queue, 0, &call.waiter, &call.own, CSK_NEVER, NULL, NULL), EINVAL);
     CHECK_EQ(csk_pqueue_waiting(&queue) + csk_pqueue_count(&queue), 0);
     CHECK_STATUS(pop_until(&call, &queue, CSK_NEVER), 0);
     CHECK_STATUS(csk_pqueue_pop_async(&queue, &call.waiter, CSK_NEVER, note, &call), EBUSY);
-    CHECK_STATUS(csk_pqueue_push_async(&queue, &call.waiter, &other.own, 0, CSK_NEVER, note, &call), EBUSY);
+    CHECK_STATUS(csk_pqueue_push_async(&queue, 0, &call.waiter, &other.own, CSK_NEVER, note, &call), EBUSY);
     CHECK_EQ(csk_pqueue_waiting(&queue), 1);
     CHECK_STATUS(push_until(&other, &queue, 0, CSK_NEVER), 0);
     check_ended(&other, 0);
@@ -270,7 +270,7 @@ static void relays(csk_waiter_t *waiter, void *context, int status) {
     csk_pqueue_item_t *item = csk_pqueue_taken(waiter);
     if (++relay->rounds < ROUNDS) {
         CHECK_STATUS(csk_pqueue_pop_async(relay->queue, waiter, CSK_NEVER, relays, relay), 0);
-        CHECK_STATUS(csk_pqueue_push(relay->queue, item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(relay->queue, 0, item), 0);
     }
     relay->depth--;
 }
@@ -281,7 +281,7 @@ static void functions_that_serve_each_other_do_not_nest(void) {
     csk_pqueue_item_t item;
     relay.queue = &queue;
     CHECK_STATUS(csk_pqueue_pop_async(&queue, &relay.pop, CSK_NEVER, relays, &relay), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
     CHECK_EQ(relay.rounds, ROUNDS);
     check_destroyed(&queue);
 }
@@ -308,7 +308,7 @@ static void *does_the_other_half(void *context) {
         if (LOAD(&race->over)) return NULL;
         spin_until(csk_now() + (int64_t)test_random_below(&random, round % 2 ? 120000 : 2000));
         if (race->pushes) CHECK_STATUS(csk_pqueue_trypop(&race->queue, &race->taken), 0);
-        else CHECK_STATUS(csk_pqueue_push(&race->queue, &race->item, 0), 0);
+        else CHECK_STATUS(csk_pqueue_push(&race->queue, 0, &race->item), 0);
         STORE(&race->done, round);
     }
 }
@@ -327,7 +327,7 @@ static void a_grant_that_races_loses_and_doubles_nothing(bool pushes) {
         bool is_late = round % 2;
         int64_t deadline = is_late ? csk_deadline_after((int64_t)test_random_below(&random, 60000)) : CSK_NEVER;
         call.ended = 0;
-        if (pushes) CHECK_STATUS(csk_pqueue_push(&race.queue, &race.item, 0), 0);
+        if (pushes) CHECK_STATUS(csk_pqueue_push(&race.queue, 0, &race.item), 0);
         int status = pushes ? push_until(&call, &race.queue, 0, deadline) : pop_until(&call, &race.queue, deadline);
         CHECK_STATUS(status, 0);
         STORE(&race.round, round);
@@ -361,7 +361,7 @@ static void a_place_that_races_with_the_end_of_a_wait_is_neither_lost_nor_double
 static void uses_the_queue(void *context) {
     call_t *calls = context;
     csk_pqueue_t *queue = calls[0].queue;
-    CHECK_STATUS(csk_pqueue_push(queue, &calls[1].own, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(queue, 0, &calls[1].own), 0);
     CHECK_STATUS(pop_until(&calls[2], queue, csk_deadline_after(hour_ns)), 0);
     CHECK(calls[2].item == &calls[1].own);
     calls[2].ended = 0;
@@ -385,7 +385,7 @@ static void uses_the_queue_anew(void *context) {
     CHECK_EQ(csk_pqueue_init(queue, 0), 0);
     CHECK_STATUS(csk_pqueue_cancel(queue, &calls[0].waiter), EBUSY);
     CHECK_STATUS(pop_until(&calls[0], queue, CSK_NEVER), 0);
-    CHECK_STATUS(csk_pqueue_push(queue, &calls[1].own, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(queue, 0, &calls[1].own), 0);
     check_ended(&calls[0], 0);
     check_destroyed(queue);
 }
@@ -396,7 +396,7 @@ static void a_waiter_of_the_parent_does_not_wait_in_a_child(void) {
     CHECK_STATUS(pop_until(&calls[0], &queue, CSK_NEVER), 0);
     in_a_child(uses_the_queue_anew, calls);
     CHECK_EQ(calls[0].ended, 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &calls[1].own, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &calls[1].own), 0);
     check_ended(&calls[0], 0);
     check_destroyed(&queue);
 }

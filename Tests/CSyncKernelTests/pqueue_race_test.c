@@ -42,7 +42,7 @@ static void a_deadline_that_races_with_a_push_loses_no_item(void) {
         wait_until(LOAD(&duel.ready) == (uint32_t)round);
         int64_t when = csk_deadline_after((int64_t)test_random_below(&random, 70000));
         wait_until(csk_now() >= when);
-        CHECK_STATUS(csk_pqueue_push(&duel.queue, &pushed, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&duel.queue, 0, &pushed), 0);
         wait_until(LOAD(&duel.timed_done) == (uint32_t)round);
         int status = csk_pqueue_trypop(&duel.queue, &left);
         if (duel.timed_status == 0) {
@@ -90,10 +90,10 @@ static void a_timeout_does_not_swallow_the_wake_up_of_the_next(void) {
         wait_until(LOAD(&duel.ready) == 2 * round);
         int64_t when = csk_deadline_after((int64_t)test_random_below(&random, 70000));
         wait_until(csk_now() >= when);
-        CHECK_STATUS(csk_pqueue_push(&duel.queue, &first, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&duel.queue, 0, &first), 0);
         wait_until(LOAD(&duel.timed_done) == round);
         bool granted = duel.timed_status == 0;
-        if (granted) CHECK_STATUS(csk_pqueue_push(&duel.queue, &second, 0), 0);
+        if (granted) CHECK_STATUS(csk_pqueue_push(&duel.queue, 0, &second), 0);
         wait_until(LOAD(&duel.patient_done) == round);
         CHECK_STATUS(duel.patient_status, 0);
         CHECK_EQ(csk_pqueue_count(&duel.queue), 0);
@@ -117,7 +117,7 @@ static void *timed_pusher(void *context) {
         wait_until(LOAD(&duel->round) == round);
         int64_t deadline = csk_deadline_after((int64_t)test_random_below(&random, 60000));
         ADD(&duel->ready, 1);
-        duel->timed_status = csk_pqueue_timedpush(&duel->queue, &item, 0, deadline);
+        duel->timed_status = csk_pqueue_timedpush(&duel->queue, 0, &item, deadline);
         if (duel->timed_status == ETIMEDOUT) CHECK_GE(csk_now(), deadline);
         STORE(&duel->timed_done, round);
     }
@@ -133,7 +133,7 @@ static void a_deadline_that_races_with_a_pop_loses_no_place(void) {
     csk_pqueue_item_t filler, *item = NULL;
     int grants = 0, timeouts = 0;
     for (uint32_t round = 1; round <= (uint32_t)duel.rounds; round++) {
-        CHECK_STATUS(csk_pqueue_trypush(&duel.queue, &filler, 0), 0);
+        CHECK_STATUS(csk_pqueue_trypush(&duel.queue, 0, &filler), 0);
         STORE(&duel.round, round);
         wait_until(LOAD(&duel.ready) == round);
         int64_t when = csk_deadline_after((int64_t)test_random_below(&random, 70000));
@@ -182,14 +182,14 @@ static void *produce(void *context) {
         entry->sequence = i + 1;
         int status;
         switch (test_random_below(&random, 3)) {
-        case 0: status = csk_pqueue_push(&crowd->queue, &entry->item, entry->priority); break;
+        case 0: status = csk_pqueue_push(&crowd->queue, entry->priority, &entry->item); break;
         case 1:
-            while ((status = csk_pqueue_trypush(&crowd->queue, &entry->item, entry->priority)) == EAGAIN) sched_yield();
+            while ((status = csk_pqueue_trypush(&crowd->queue, entry->priority, &entry->item)) == EAGAIN) sched_yield();
             break;
         default:
             do {
                 int64_t deadline = csk_deadline_after((int64_t)test_random_below(&random, 50000));
-                status = csk_pqueue_timedpush(&crowd->queue, &entry->item, entry->priority, deadline);
+                status = csk_pqueue_timedpush(&crowd->queue, entry->priority, &entry->item, deadline);
             } while (status == ETIMEDOUT);
         }
         if (status == ESHUTDOWN) break;
@@ -240,7 +240,7 @@ static void five_hundred_poppers_get_one_item_each(void) {
     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
     for (int i = 0; i < count; i++) threads[i] = start_thread(pop_one, &queue);
     wait_until(csk_pqueue_waiting(&queue) == count);
-    for (int i = 0; i < count; i++) CHECK_STATUS(csk_pqueue_push(&queue, &entries[i].item, i % 5), 0);
+    for (int i = 0; i < count; i++) CHECK_STATUS(csk_pqueue_push(&queue, i % 5, &entries[i].item), 0);
     for (int i = 0; i < count; i++) CHECK_EQ(((entry_t *)join_thread(threads[i]))->taken++, 0);
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
 }

@@ -30,7 +30,7 @@ static void zero_filled_memory_is_a_queue(void) {
         entry_t entry = { .producer = i };
         csk_pqueue_item_t *item = NULL;
         CHECK_STATUS(csk_pqueue_trypop(queues[i], &item), EAGAIN);
-        CHECK_STATUS(csk_pqueue_push(queues[i], &entry.item, 1), 0);
+        CHECK_STATUS(csk_pqueue_push(queues[i], 1, &entry.item), 0);
         CHECK_EQ(csk_pqueue_count(queues[i]), 1);
         CHECK_STATUS(csk_pqueue_destroy(queues[i]), EBUSY);
         CHECK(pop_entry(queues[i]) == &entry);
@@ -48,7 +48,7 @@ static void items_come_by_priority_then_arrival(void) {
     for (int i = 0; i < count; i++) {
         entries[i].priority = priorities[test_random_below(&random, 5)];
         entries[i].sequence = i;
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[i].item, entries[i].priority), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, entries[i].priority, &entries[i].item), 0);
     }
     entry_t *last = pop_entry(&queue);
     for (int i = 1; i < count; i++) {
@@ -64,13 +64,13 @@ static void a_bounded_queue_refuses_what_exceeds_it(void) {
     csk_pqueue_t queue;
     entry_t entries[3] = { 0 };
     CHECK_EQ(csk_pqueue_init(&queue, 2), 0);
-    CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[0].item, 0), 0);
-    CHECK_STATUS(csk_pqueue_timedpush(&queue, &entries[1].item, 0, csk_deadline_after(-1)), 0);
-    CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[2].item, 9), EAGAIN);
-    CHECK_STATUS(csk_pqueue_timedpush(&queue, &entries[2].item, 9, csk_deadline_after(-1)), ETIMEDOUT);
+    CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), 0);
+    CHECK_STATUS(csk_pqueue_timedpush(&queue, 0, &entries[1].item, csk_deadline_after(-1)), 0);
+    CHECK_STATUS(csk_pqueue_trypush(&queue, 9, &entries[2].item), EAGAIN);
+    CHECK_STATUS(csk_pqueue_timedpush(&queue, 9, &entries[2].item, csk_deadline_after(-1)), ETIMEDOUT);
     CHECK_EQ(csk_pqueue_count(&queue), 2);
     CHECK(pop_entry(&queue) == &entries[0]);
-    CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[2].item, 9), 0);
+    CHECK_STATUS(csk_pqueue_trypush(&queue, 9, &entries[2].item), 0);
     CHECK(pop_entry(&queue) == &entries[2]);
     CHECK(pop_entry(&queue) == &entries[1]);
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
@@ -80,15 +80,15 @@ static void a_closed_queue_gives_what_it_has_and_takes_nothing(void) {
     csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
     entry_t entries[2] = { 0 };
     csk_pqueue_item_t *item = NULL;
-    CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
     CHECK(!csk_pqueue_is_closed(&queue));
     CHECK_STATUS(csk_pqueue_close(&queue), 0);
     CHECK(csk_pqueue_is_closed(&queue));
     CHECK_STATUS(csk_pqueue_close(&queue), 0);
     CHECK(csk_pqueue_is_closed(&queue));
-    CHECK_STATUS(csk_pqueue_push(&queue, &entries[1].item, 0), ESHUTDOWN);
-    CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[1].item, 0), ESHUTDOWN);
-    CHECK_STATUS(csk_pqueue_timedpush(&queue, &entries[1].item, 0, CSK_NEVER), ESHUTDOWN);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[1].item), ESHUTDOWN);
+    CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[1].item), ESHUTDOWN);
+    CHECK_STATUS(csk_pqueue_timedpush(&queue, 0, &entries[1].item, CSK_NEVER), ESHUTDOWN);
     CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
     CHECK(item == &entries[0].item);
     CHECK_STATUS(csk_pqueue_pop(&queue, &item), ESHUTDOWN);
@@ -105,12 +105,12 @@ static void drain_gives_everything_in_order(void) {
     CHECK(first == NULL);
     static const int32_t priorities[] = { 1, 5, 1, 9, 5 };
     static const int expected[] = { 3, 1, 4, 0, 2 };
-    for (int i = 0; i < 5; i++) CHECK_STATUS(csk_pqueue_push(&queue, &entries[i].item, priorities[i]), 0);
+    for (int i = 0; i < 5; i++) CHECK_STATUS(csk_pqueue_push(&queue, priorities[i], &entries[i].item), 0);
     CHECK_EQ(csk_pqueue_drain(&queue, &first), 5);
     for (int i = 0; i < 5; i++, first = first->next) CHECK(first == &entries[expected[i]].item);
     CHECK(first == NULL);
     CHECK_EQ(csk_pqueue_count(&queue), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
     CHECK(pop_entry(&queue) == &entries[0]);
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
 }
@@ -130,10 +130,10 @@ static void no_timeout_is_early_and_the_timer_slack_is_restored(void) {
         CHECK_GE(csk_now(), deadline);
     }
     CHECK(item == NULL);
-    CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
     for (int i = 0; i < 300; i++) {
         int64_t deadline = csk_deadline_after((int64_t)test_random_below(&random, i % 2 ? 1000000 : 3000));
-        CHECK_STATUS(csk_pqueue_timedpush(&queue, &entries[1].item, 0, deadline), ETIMEDOUT);
+        CHECK_STATUS(csk_pqueue_timedpush(&queue, 0, &entries[1].item, deadline), ETIMEDOUT);
         CHECK_GE(csk_now(), deadline);
     }
     CHECK_EQ(prctl(PR_GET_TIMERSLACK), 40000);
@@ -162,7 +162,7 @@ static void *pop_body(void *context) {
 
 static void *push_body(void *context) {
     call_t *call = context;
-    call->status = csk_pqueue_timedpush(call->queue, call->item, call->priority, call->deadline_ns);
+    call->status = csk_pqueue_timedpush(call->queue, call->priority, call->item, call->deadline_ns);
     call->place = ADD(call->finished, 1);
     return NULL;
 }
@@ -182,7 +182,7 @@ static void poppers_are_served_in_the_order_they_came(void) {
     }
     CHECK_STATUS(csk_pqueue_destroy(&queue), EBUSY);
     for (uint32_t i = 0; i < count; i++) {
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[i].item, (int32_t)(i * 7 % 3)), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, (int32_t)(i * 7 % 3), &entries[i].item), 0);
         join_thread(threads[i]);
         CHECK_STATUS(calls[i].status, 0);
         CHECK(calls[i].item == &entries[i].item);
@@ -199,7 +199,7 @@ static void pushers_are_served_in_the_order_they_came(void) {
     call_t calls[count];
     pthread_t threads[count];
     uint32_t finished = 0;
-    CHECK_STATUS(csk_pqueue_push(&queue, &entries[count].item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[count].item), 0);
     for (uint32_t i = 0; i < count; i++) {
         /* The priority orders items, not the threads that wait for room. */
         calls[i] = (call_t){ .queue = &queue,
@@ -231,18 +231,18 @@ static void a_newcomer_gets_nothing_that_is_promised(void) {
         call_t popper = { .queue = &queue, .deadline_ns = CSK_NEVER, .finished = &finished };
         pthread_t thread = start_thread(pop_body, &popper);
         wait_until(csk_pqueue_waiting(&queue) == 1);
-        CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[0].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), 0);
         CHECK_STATUS(csk_pqueue_trypop(&queue, &item), EAGAIN);
         CHECK_STATUS(csk_pqueue_timedpop(&queue, &item, 0), ETIMEDOUT);
         join_thread(thread);
         CHECK(popper.item == &entries[0].item);
 
-        CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[1].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[1].item), 0);
         call_t pusher = { .queue = &queue, .item = &entries[2].item, .deadline_ns = CSK_NEVER, .finished = &finished };
         thread = start_thread(push_body, &pusher);
         wait_until(csk_pqueue_waiting(&queue) == 1);
         CHECK(pop_entry(&queue) == &entries[1]);
-        CHECK_STATUS(csk_pqueue_trypush(&queue, &entries[0].item, 0), EAGAIN);
+        CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), EAGAIN);
         join_thread(thread);
         CHECK(pop_entry(&queue) == &entries[2]);
     }
@@ -258,7 +258,7 @@ static void close_wakes_everybody(void) {
         pthread_t threads[count];
         uint32_t finished = 0;
         CHECK_EQ(csk_pqueue_init(&queue, 1), 0);
-        if (full) CHECK_STATUS(csk_pqueue_push(&queue, &inside.item, 0), 0);
+        if (full) CHECK_STATUS(csk_pqueue_push(&queue, 0, &inside.item), 0);
         for (uint32_t i = 0; i < count; i++) {
             calls[i] = (call_t){ .queue = &queue, .deadline_ns = CSK_NEVER, .finished = &finished };
             if (full) calls[i].item = &entries[i].item;
@@ -286,7 +286,7 @@ static void closing_keeps_promises_of_items(void) {
         call_t popper = { .queue = &queue, .deadline_ns = CSK_NEVER, .finished = &finished };
         pthread_t thread = start_thread(pop_body, &popper);
         wait_until(csk_pqueue_waiting(&queue) == 1);
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
         CHECK_STATUS(csk_pqueue_close(&queue), 0);
         csk_pqueue_item_t *item = NULL;
         CHECK_STATUS(csk_pqueue_pop(&queue, &item), ESHUTDOWN);
@@ -296,7 +296,7 @@ static void closing_keeps_promises_of_items(void) {
         CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
 
         CHECK_EQ(csk_pqueue_init(&queue, 1), 0);
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
         call_t pusher = { .queue = &queue, .item = &entries[1].item, .deadline_ns = CSK_NEVER, .finished = &finished };
         thread = start_thread(push_body, &pusher);
         wait_until(csk_pqueue_waiting(&queue) == 1);
@@ -321,7 +321,7 @@ static void drain_makes_room_for_all_that_fit(void) {
     uint32_t finished = 0;
     csk_pqueue_item_t *first;
     CHECK_EQ(csk_pqueue_init(&queue, capacity), 0);
-    for (int i = 0; i < capacity; i++) CHECK_STATUS(csk_pqueue_push(&queue, &inside[i].item, 0), 0);
+    for (int i = 0; i < capacity; i++) CHECK_STATUS(csk_pqueue_push(&queue, 0, &inside[i].item), 0);
     for (uint32_t i = 0; i < pushers; i++) {
         calls[i] =
             (call_t){ .queue = &queue, .item = &entries[i].item, .deadline_ns = CSK_NEVER, .finished = &finished };
@@ -356,7 +356,7 @@ static void drain_takes_promised_items_and_poppers_keep_their_places(void) {
             threads[i] = start_thread(pop_body, &calls[i]);
             wait_until(csk_pqueue_waiting(&queue) == i + 1);
         }
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[0].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[0].item), 0);
         uint64_t taken = csk_pqueue_drain(&queue, &drained);
         CHECK_LE(taken, 1);
         CHECK(drained == (taken ? &entries[0].item : NULL));
@@ -365,9 +365,9 @@ static void drain_takes_promised_items_and_poppers_keep_their_places(void) {
             CHECK_EQ(csk_pqueue_waiting(&queue), 2);
             sched_yield();
         }
-        CHECK_STATUS(csk_pqueue_push(&queue, &entries[1].item, 0), 0);
+        CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[1].item), 0);
         join_thread(threads[taken ? 0 : 1]);
-        if (taken) CHECK_STATUS(csk_pqueue_push(&queue, &entries[2].item, 0), 0);
+        if (taken) CHECK_STATUS(csk_pqueue_push(&queue, 0, &entries[2].item), 0);
         join_thread(threads[taken ? 1 : 0]);
         CHECK(calls[0].item == &entries[taken ? 1 : 0].item);
         CHECK(calls[1].item == &entries[taken ? 2 : 1].item);
@@ -389,7 +389,7 @@ static void a_cancelled_thread_finishes_its_wait(void) {
     pthread_t thread = start_thread(pop_then_die, &call);
     wait_until(csk_pqueue_waiting(&queue) == 1);
     CHECK_EQ(pthread_cancel(thread), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, &entry.item, 0), 0);
+    CHECK_STATUS(csk_pqueue_push(&queue, 0, &entry.item), 0);
     CHECK(join_thread(thread) == PTHREAD_CANCELED);
     CHECK(call.item == &entry.item);
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);

@@ -346,7 +346,7 @@ static void a_tracer_sees_whom_a_signal_lets_in(void) {
     enable("grant"), enable("wait_end");
     pthread_t thread = start_thread(take_permit, &sem);
     wait_until(csk_sem_waiting(&sem) == 1);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, csk_rank(1, CSK_PLACE_BACK), 1, CSK_NEVER, on_permit, &called), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, csk_rank(1, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, on_permit, &called), 0);
     CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
     const hit_t *first = hit_at("grant", &sem, 0);
     CHECK_EQ(first->arguments[1], CSK_OBJECT_SEM);

@@ -32,7 +32,7 @@ static void callbacks_are_counted_by_who_queued_them(void) {
     CHECK_STATUS(csk_profile_start(1), 0);
     CHECK(csk_profile_is_running());
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 42, CSK_NEVER, leave, &calls), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 42, &waiter, CSK_NEVER, leave, &calls), 0);
     hold();
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     csk_profile_stop();
@@ -55,7 +55,7 @@ static void wait_at_priority_41(void) {
     csk_waiter_t waiter = { 0 };
     int calls = 0;
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 41, CSK_NEVER, leave, &calls), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 41, &waiter, CSK_NEVER, leave, &calls), 0);
     hold();
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_EQ(calls, 1);
@@ -89,7 +89,7 @@ static void suspended_tasks_have_the_stack_of_their_contexts(void) {
     CHECK_STATUS(csk_profile_start(1), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     csk_profile_suspend(&inner);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 42, CSK_NEVER, leave, &calls), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 42, &waiter, CSK_NEVER, leave, &calls), 0);
     csk_profile_suspend(NULL);
     hold();
     CHECK_STATUS(csk_gate_unlock(&gate), 0);

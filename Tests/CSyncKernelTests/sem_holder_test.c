@@ -97,7 +97,7 @@ static void note_status(csk_waiter_t *waiter, void *context, int status) {
 }
 static void wait_as(uint64_t number, csk_waiter_t *waiter, int *ended) {
     csk_deadlock_suspend(number);
-    CHECK_STATUS(csk_sem_wait_async(sem, waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, note_status, ended), 0);
+    CHECK_STATUS(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), waiter, 1, CSK_NEVER, note_status, ended), 0);
     csk_deadlock_suspend(0);
 }
 static void a_task_is_the_holder_whatever_thread_it_is_on(void) {

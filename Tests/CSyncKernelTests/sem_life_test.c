@@ -42,7 +42,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
     pthread_t thread = start_thread(cancel_each, &race);
     for (int i = 1; i <= race.rounds; i++) {
         int64_t deadline_ns = i % 3 == 0 ? csk_deadline_after(3000) : CSK_NEVER;
-        CHECK_STATUS(csk_sem_wait_async(&race.sem, &race.waiter, back(0), 1, deadline_ns, end_race, &race), 0);
+        CHECK_STATUS(csk_sem_wait_async(&race.sem, back(0), &race.waiter, 1, deadline_ns, end_race, &race), 0);
         STORE(&race.round, i);
         if (i % 2) sched_yield();
         CHECK_STATUS(csk_sem_signal(&race.sem, 1), 0);
@@ -76,7 +76,7 @@ static void *signal_a_long_chain(void *context) {
     CHECK(waiters != NULL);
     chained = 0;
     for (intptr_t i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_sem_wait_async(sem, &waiters[i], back(0), 1, CSK_NEVER, count_and_signal, (void *)i), 0);
+        CHECK_STATUS(csk_sem_wait_async(sem, back(0), &waiters[i], 1, CSK_NEVER, count_and_signal, (void *)i), 0);
     CHECK_EQ(csk_sem_waiting(sem), CHAIN);
     CHECK_STATUS(csk_sem_signal(sem, 1), 0);
     CHECK_EQ(chained, CHAIN);
@@ -84,7 +84,7 @@ static void *signal_a_long_chain(void *context) {
     chained = 0;
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     for (intptr_t i = 0; i < CHAIN; i++)
-        CHECK_STATUS(csk_sem_wait_async(sem, &waiters[i], back(0), 1, CSK_NEVER, count_and_signal, (void *)i), 0);
+        CHECK_STATUS(csk_sem_wait_async(sem, back(0), &waiters[i], 1, CSK_NEVER, count_and_signal, (void *)i), 0);
     CHECK_STATUS(csk_sem_signal(sem, CHAIN), 0);
     CHECK_EQ(chained, CHAIN);
     free(waiters);
@@ -149,7 +149,7 @@ static void a_function_frees_its_waiter_and_the_semaphore(void) {
         csk_waiter_t *waiter = calloc(1, sizeof *waiter);
         STORE(&handed, sem);
         if (i % 4 == 0) sched_yield();
-        CHECK_STATUS(csk_sem_wait_async(sem, waiter, back(0), 2, i % 2 ? CSK_NEVER : csk_deadline_after(hour_ns),
+        CHECK_STATUS(csk_sem_wait_async(sem, back(0), waiter, 2, i % 2 ? CSK_NEVER : csk_deadline_after(hour_ns),
                                         free_waiter_and_semaphore, sem),
                      0);
         wait_until(LOAD(&calls) == i + 1);
@@ -204,7 +204,7 @@ static void *take_turns(void *number) {
         case 1:
             if (!__atomic_compare_exchange_n(&request->busy, &idle, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) break;
             request->permits = permits;
-            CHECK_STATUS(csk_sem_wait_async(&crowd.sem, &request->waiter, back(priority), permits, deadline_ns,
+            CHECK_STATUS(csk_sem_wait_async(&crowd.sem, back(priority), &request->waiter, permits, deadline_ns,
                                             end_request, request),
                          0);
             break;
@@ -251,7 +251,7 @@ static void fork_with_waiters(void *unused) {
     static csk_sem_t sem;
     static csk_waiter_t waiter;
     CHECK_STATUS(csk_sem_init(&sem, 3, 0), 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 4, csk_deadline_after(hour_ns), fail_if_called, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 4, csk_deadline_after(hour_ns), fail_if_called, NULL), 0);
     pthread_t thread = start_thread(wait_low, &sem);
     wait_until(csk_sem_waiting(&sem) == 2);
     calls = 0;
@@ -262,7 +262,7 @@ static void fork_with_waiters(void *unused) {
         CHECK_STATUS(csk_sem_trywait(&sem, -3, 1), 0);
         CHECK_EQ(csk_sem_waiting(&sem), 0);
         CHECK_STATUS(csk_sem_cancel(&sem, &waiter), EBUSY);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 3, CSK_NEVER, count_call, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 3, CSK_NEVER, count_call, NULL), 0);
         CHECK_EQ(calls, 0);
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
         CHECK_EQ(calls, 1);

@@ -84,7 +84,7 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
     CHECK_STATUS(csk_sem_init(&sem, 1, 2), 0);
     for (int waits = 0; waits < 2; waits++) {
         calls = 0;
-        if (waits) CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 2, CSK_NEVER, note_call, NULL), 0);
+        if (waits) CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 2, CSK_NEVER, note_call, NULL), 0);
         csk_waiter_t other = { .word = 0 };
         CHECK_STATUS(csk_sem_wait(&sem, 0, 0), EINVAL);
         CHECK_STATUS(csk_sem_wait(&sem, 0, 3), EINVAL);
@@ -98,13 +98,13 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
         CHECK_STATUS(csk_sem_signal(&sem, 2), EOVERFLOW);
         CHECK_STATUS(csk_sem_signal(&sem, UINT32_MAX), EOVERFLOW);
         CHECK_STATUS(csk_sem_resize(&sem, 3), EINVAL);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(0), 1, CSK_NEVER, NULL, NULL), EINVAL);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(0), 0, CSK_NEVER, note_call, NULL), EINVAL);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &other, back(0), 3, CSK_NEVER, note_call, NULL), EINVAL);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &other, INT64_MAX, 1, CSK_NEVER, note_call, NULL), EINVAL);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &other, 1, CSK_NEVER, NULL, NULL), EINVAL);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &other, 0, CSK_NEVER, note_call, NULL), EINVAL);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &other, 3, CSK_NEVER, note_call, NULL), EINVAL);
+        CHECK_STATUS(csk_sem_wait_async(&sem, INT64_MAX, &other, 1, CSK_NEVER, note_call, NULL), EINVAL);
         CHECK_STATUS(csk_sem_cancel(&sem, &other), EBUSY);
         if (waits) {
-            CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 1, CSK_NEVER, note_call, NULL), EBUSY);
+            CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 1, CSK_NEVER, note_call, NULL), EBUSY);
             CHECK_STATUS(csk_sem_destroy(&sem), EBUSY);
         }
         CHECK_EQ(calls, 0);
@@ -137,12 +137,12 @@ static void threads_and_functions_wait_by_priority_and_then_arrival(void) {
     csk_waiter_t waiters[3] = { { .word = 0 } };
     order_count = 0;
     queue_visitor(&visitors[0], &sem, back(0), 1, 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[0], back(HIGH), 1, CSK_NEVER, note_call, &numbers[1]), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &waiters[0], 1, CSK_NEVER, note_call, &numbers[1]), 0);
     queue_visitor(&visitors[1], &sem, back(LOW), 1, 2);
     queue_visitor(&visitors[2], &sem, csk_rank(0, CSK_PLACE_FRONT), 1, 3);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[1], back(0), 1, CSK_NEVER, note_call, &numbers[4]), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiters[1], 1, CSK_NEVER, note_call, &numbers[4]), 0);
     CHECK_STATUS(
-        csk_sem_wait_async(&sem, &waiters[2], csk_rank(0, CSK_PLACE_LAST), 1, CSK_NEVER, note_call, &numbers[5]), 0);
+        csk_sem_wait_async(&sem, csk_rank(0, CSK_PLACE_LAST), &waiters[2], 1, CSK_NEVER, note_call, &numbers[5]), 0);
     queue_visitor(&visitors[3], &sem, back(HIGH), 1, 6);
     for (uint32_t i = 1; i <= 7; i++) {
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
@@ -191,16 +191,16 @@ static void a_waiter_that_is_raised_goes_first(void) {
     order_count = 0;
     calls = 0;
     for (int i = 0; i < 3; i++)
-        CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[i], back(priorities[i]), 1, CSK_NEVER, note_call, &numbers[i]),
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(priorities[i]), &waiters[i], 1, CSK_NEVER, note_call, &numbers[i]),
                      0);
-    CHECK_STATUS(csk_sem_raise(&sem, &waiters[0], INT64_MIN), EINVAL);
-    CHECK_STATUS(csk_sem_raise(&sem, &waiters[2], back(LOW)), 0); /* that is lower */
-    CHECK_STATUS(csk_sem_raise(&sem, &waiters[0], back(HIGH)), 0);
+    CHECK_STATUS(csk_sem_raise(&sem, INT64_MIN, &waiters[0]), EINVAL);
+    CHECK_STATUS(csk_sem_raise(&sem, back(LOW), &waiters[2]), 0); /* that is lower */
+    CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), 0);
     CHECK_STATUS(csk_sem_signal(&sem, 3), 0);
     CHECK_EQ(order[0], 0);
     CHECK_EQ(order[1], 2);
     CHECK_EQ(order[2], 1);
-    CHECK_STATUS(csk_sem_raise(&sem, &waiters[0], back(HIGH)), EBUSY);
+    CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), EBUSY);
     check_idle(&sem, 0);
 }
 
@@ -212,7 +212,7 @@ static void one_signal_serves_as_many_as_it_can(void) {
     order_count = 0;
     for (int i = 0; i < 3; i++) {
         queue_visitor(&threads[i], &sem, back(0), 2, i);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &waiters[i], back(0), 1, CSK_NEVER, note_call, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiters[i], 1, CSK_NEVER, note_call, NULL), 0);
     }
     CHECK_STATUS(csk_sem_signal(&sem, 8), 0);
     CHECK_EQ(calls, 2);
@@ -244,19 +244,19 @@ static void deadlines_and_cancellation_end_a_wait(void) {
     CHECK_STATUS(csk_sem_init(&sem, 1, 0), 0);
     calls = 0;
     int64_t deadline_ns = csk_deadline_after(2000000);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 2, deadline_ns, note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 2, deadline_ns, note_call, NULL), 0);
     wait_until(LOAD(&calls) == 1);
     CHECK_GE(csk_now(), deadline_ns);
     CHECK_STATUS(last_status, ETIMEDOUT);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 2, INT64_MIN, note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 2, INT64_MIN, note_call, NULL), 0);
     wait_until(LOAD(&calls) == 2);
     CHECK_STATUS(last_status, ETIMEDOUT);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 2, csk_deadline_after(hour_ns), note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 2, csk_deadline_after(hour_ns), note_call, NULL), 0);
     CHECK_STATUS(csk_sem_cancel(&sem, &waiter), 0);
     CHECK_EQ(calls, 3);
     CHECK_STATUS(last_status, ECANCELED);
     CHECK_STATUS(csk_sem_cancel(&sem, &waiter), EBUSY);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, back(0), 1, INT64_MIN, note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 1, INT64_MIN, note_call, NULL), 0);
     CHECK_EQ(calls, 4);
     CHECK_STATUS(last_status, 0);
     check_idle(&sem, 0);
@@ -274,9 +274,9 @@ static void whoever_leaves_the_head_lets_in_those_behind(void) {
     CHECK_STATUS(csk_sem_init(&sem, 2, 0), 0);
     calls = 0;
     order_count = 0;
-    CHECK_STATUS(csk_sem_wait_async(&sem, &large, back(HIGH), 9, CSK_NEVER, note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &large, 9, CSK_NEVER, note_call, NULL), 0);
     queue_visitor(&thread, &sem, back(0), 1, 0);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &small, back(0), 1, CSK_NEVER, note_call, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &small, 1, CSK_NEVER, note_call, NULL), 0);
     CHECK_STATUS(csk_sem_cancel(&sem, &large), 0);
     CHECK_EQ(calls, 2);
     check_visited(&thread, 0);
@@ -287,8 +287,8 @@ static void whoever_leaves_the_head_lets_in_those_behind(void) {
         CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
         int64_t deadline_ns = csk_deadline_after(2000000);
         if (by_thread) many = start_thread(wait_for_many, &sem);
-        else CHECK_STATUS(csk_sem_wait_async(&sem, &large, back(HIGH), 9, deadline_ns, note_call, NULL), 0);
-        CHECK_STATUS(csk_sem_wait_async(&sem, &small, back(0), 1, CSK_NEVER, note_call, NULL), 0);
+        else CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &large, 9, deadline_ns, note_call, NULL), 0);
+        CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &small, 1, CSK_NEVER, note_call, NULL), 0);
         wait_until(LOAD(&calls) == 2);
         if (by_thread) join_thread(many);
     }

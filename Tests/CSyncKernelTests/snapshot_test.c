@@ -42,7 +42,7 @@ static long read_word(csk_snapshot_t *snapshot) {
 
 static void increment(csk_snapshot_t *snapshot) {
     const void *old;
-    CHECK_STATUS(csk_snapshot_update_begin(snapshot, CSK_NEVER, &old), 0);
+    CHECK_STATUS(csk_snapshot_update_begin(snapshot, &old, CSK_NEVER), 0);
     struct value *fresh = make(((const struct value *)old)->words[0] + 1);
     CHECK_STATUS(csk_snapshot_update_end(snapshot, fresh, &fresh->node, reclaim), 0);
 }
@@ -72,7 +72,7 @@ static void *may_not_end(void *context) {
     CHECK_STATUS(csk_snapshot_update_end(snapshot, NULL, NULL, NULL), EPERM);
     CHECK_STATUS(csk_snapshot_update_cancel(snapshot), EPERM);
     int64_t deadline = csk_deadline_after(2000000);
-    CHECK_STATUS(csk_snapshot_update_begin(snapshot, deadline, &value), ETIMEDOUT);
+    CHECK_STATUS(csk_snapshot_update_begin(snapshot, &value, deadline), ETIMEDOUT);
     CHECK_GE(csk_now(), deadline);
     return NULL;
 }
@@ -83,8 +83,8 @@ static void misuse_is_refused_and_changes_nothing(void) {
     CHECK_STATUS(store(&snapshot, 7), 0);
     CHECK_STATUS(csk_snapshot_update_end(&snapshot, NULL, NULL, NULL), EPERM);
     CHECK_STATUS(csk_snapshot_update_cancel(&snapshot), EPERM);
-    CHECK_STATUS(csk_snapshot_update_begin(&snapshot, CSK_NEVER, &value), 0);
-    CHECK_STATUS(csk_snapshot_update_begin(&snapshot, CSK_NEVER, &value), EDEADLK);
+    CHECK_STATUS(csk_snapshot_update_begin(&snapshot, &value, CSK_NEVER), 0);
+    CHECK_STATUS(csk_snapshot_update_begin(&snapshot, &value, CSK_NEVER), EDEADLK);
     CHECK_STATUS(csk_snapshot_store(&snapshot, NULL, NULL, NULL), EDEADLK);
     CHECK_STATUS(csk_snapshot_destroy(&snapshot), EBUSY);
     struct value *current = (struct value *)(uintptr_t)value;

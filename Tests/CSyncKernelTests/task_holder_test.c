@@ -130,7 +130,7 @@ static void who_has_a_semaphore_and_waits_elsewhere_is_named(void) {
     csk_sem_set_holder(sem, 0x7000);
     csk_task_wait_t elsewhere = wait_at_queue(0x7000, "writer");
     csk_task_wait_begin(&elsewhere);
-    CHECK_STATUS(csk_sem_wait_async(sem, &waiter, 0, 1, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(sem, 0, &waiter, 1, CSK_NEVER, nothing, NULL), 0);
     const csk_inspected_object_t *seen = look_for(sem, CSK_OBJECT_SEM);
     CHECK(seen != NULL && seen->holder.kind == CSK_HELD_BY_TASK && seen->holder.task == 0x7000);
     CHECK_EQ(strcmp(seen->holder.task_name, "writer"), 0);

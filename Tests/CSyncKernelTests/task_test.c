@@ -130,7 +130,7 @@ static void a_task_at_an_object_of_the_kernel_has_its_name(void) {
     csk_task_wait_t name = { .task = 0x7000, .task_name = "writer" };
     csk_task_wait_begin(&name);
     csk_deadlock_suspend(0x7000);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, 0, 1, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, 0, &waiter, 1, CSK_NEVER, nothing, NULL), 0);
     csk_deadlock_suspend(0);
     const csk_inspected_object_t *seen = look_for(&sem, CSK_OBJECT_SEM);
     CHECK(seen != NULL && seen->waiter_count == 1);
@@ -159,7 +159,7 @@ static void a_view_that_had_no_time_for_the_name_of_a_task_says_so(void) {
     csk_task_wait_begin(&name);
     csk_task_wait_begin(&slow);
     csk_deadlock_suspend(0x7000);
-    CHECK_STATUS(csk_sem_wait_async(&sem, &waiter, 0, 1, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_sem_wait_async(&sem, 0, &waiter, 1, CSK_NEVER, nothing, NULL), 0);
     csk_deadlock_suspend(0);
     const csk_inspected_object_t *seen = look_for(&sem, CSK_OBJECT_SEM);
     CHECK(seen != NULL && seen->waiter_count == 1);

@@ -92,7 +92,7 @@ static void what_a_timer_has_granted_is_called(void) {
     STORE(&fired, 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     CHECK_STATUS(csk_gate_disown(&gate), 0);
-    CHECK_STATUS(csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, is_granted, NULL), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, is_granted, NULL), 0);
     CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(1000000), unlocks_and_ends, NULL), 0);
     expect_reports(1);
     wait_until(LOAD(&granted) == 1);
@@ -112,7 +112,7 @@ static void deadlines_of_others_pass(void) {
     begin("csk-timer");
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(csk_gate_lock_async(&gate, &waiters[i], 0, csk_deadline_after(1000000), times_out, NULL), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiters[i], csk_deadline_after(1000000), times_out, NULL), 0);
     wait_until(LOAD(&timed_out) == 2);
     expect_reports(1);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
@@ -141,7 +141,7 @@ static void functions_may_end_the_thread_one_after_the_other(void) {
     for (int i = 0; i < 3; i++) {
         CHECK_STATUS(csk_gate_lock(&gates[i], 0), 0);
         CHECK_STATUS(csk_gate_disown(&gates[i]), 0);
-        CHECK_STATUS(csk_gate_lock_async(&gates[i], &waiters[i], 0, CSK_NEVER, is_granted_and_ends, &gates[i]), 0);
+        CHECK_STATUS(csk_gate_lock_async(&gates[i], 0, &waiters[i], CSK_NEVER, is_granted_and_ends, &gates[i]), 0);
     }
     CHECK_STATUS(csk_timer_start(&timer, csk_deadline_after(1000000), unlocks_all, NULL), 0);
     wait_until(LOAD(&granted) == 3);

@@ -32,7 +32,7 @@ static void nothing(void *value) { (void)value; }
 
 static csk_tls_slot_t open_slot(const char *name, csk_tls_destructor_t destructor) {
     csk_tls_slot_t slot = 0;
-    CHECK_STATUS(csk_tls_open(name, destructor, &slot), 0);
+    CHECK_STATUS(csk_tls_open(&slot, name, destructor), 0);
     CHECK(slot != 0);
     return slot;
 }
@@ -41,13 +41,13 @@ static void one_name_is_one_slot(void) {
     csk_tls_slot_t slot = open_slot("one", nothing), other = 77;
     CHECK_EQ(open_slot("one", nothing), slot);
     CHECK(open_slot("two", nothing) != slot);
-    CHECK_STATUS(csk_tls_open("one", NULL, &other), EINVAL);
+    CHECK_STATUS(csk_tls_open(&other, "one", NULL), EINVAL);
     CHECK_EQ(other, 77);
     CHECK(open_slot(NULL, nothing) != open_slot(NULL, nothing));
     CHECK_EQ(open_slot("", nothing), open_slot("", nothing));
 
     csk_tls_slot_t zeros[3];
-    for (size_t i = 0; i < 3; i++) CHECK_STATUS(csk_tls_open_bytes("a\0b", i + 1, NULL, &zeros[i]), 0);
+    for (size_t i = 0; i < 3; i++) CHECK_STATUS(csk_tls_open_bytes(&zeros[i], "a\0b", i + 1, NULL), 0);
     CHECK(zeros[0] != zeros[1] && zeros[1] != zeros[2] && zeros[0] != zeros[2]);
     CHECK_EQ(open_slot("a", NULL), zeros[0]);
 }
@@ -418,8 +418,8 @@ static void *set_without_memory(void *context) {
     CHECK_STATUS(csk_tls_set(slot, &fresh), ENOMEM);
     CHECK(csk_tls_get(slot) == NULL);
     CHECK_STATUS(csk_tls_set(slot, NULL), 0); /* needs none */
-    CHECK_STATUS(csk_tls_open("refused", NULL, &fresh), ENOMEM);
-    CHECK_STATUS(csk_tls_open(NULL, NULL, &fresh), ENOMEM);
+    CHECK_STATUS(csk_tls_open(&fresh, "refused", NULL), ENOMEM);
+    CHECK_STATUS(csk_tls_open(&fresh, NULL, NULL), ENOMEM);
     CHECK_EQ(fresh, 5);
     refuse_memory = false;
     void *value = make_value();

@@ -9,7 +9,7 @@
 #error "LIBRARY names the shared library"
 #endif
 
-static int (*open_slot)(const char *, csk_tls_destructor_t, csk_tls_slot_t *);
+static int (*open_slot)(csk_tls_slot_t *, const char *, csk_tls_destructor_t);
 static int (*set)(csk_tls_slot_t, void *);
 static csk_tls_slot_t slot;
 static uint32_t has_value, closed, destroyed;
@@ -33,7 +33,7 @@ static void a_closed_library_is_there_for_threads_that_end_later(void) {
     *(void **)&open_slot = dlsym(library, "csk_tls_open");
     *(void **)&set = dlsym(library, "csk_tls_set");
     CHECK(open_slot != NULL && set != NULL);
-    CHECK_STATUS(open_slot("unload", destroy, &slot), 0);
+    CHECK_STATUS(open_slot(&slot, "unload", destroy), 0);
     pthread_t thread = start_thread(keep_a_value, NULL);
     wait_until(LOAD(&has_value));
     CHECK_EQ(dlclose(library), 0);

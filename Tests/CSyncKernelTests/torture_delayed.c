@@ -74,7 +74,7 @@ static void start_one(job_t *job) {
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     csk_delayed_t *delayed = &job->delayed;
     if (drops || one_in(2)) CHECK_STATUS(csk_delayed_start(delayed, &arena->queue, deadline_ns, period_ns, ring), 0);
-    else CHECK_STATUS(csk_delayed_start_ranked(delayed, &arena->queue, rank, deadline_ns, period_ns, ring), 0);
+    else CHECK_STATUS(csk_delayed_start_ranked(delayed, rank, &arena->queue, deadline_ns, period_ns, ring), 0);
     ADD(&job->cancelling, -STARTING);
 }
 

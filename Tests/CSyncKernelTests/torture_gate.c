@@ -49,7 +49,7 @@ static void called(csk_waiter_t *waiter, void *context, int status) {
     switch (status) {
     case 0:
         if (request->adoptable || one_in(4)) {
-            CHECK_STATUS(csk_pqueue_push(&arena->mail, &request->mail, 0), 0);
+            CHECK_STATUS(csk_pqueue_push(&arena->mail, 0, &request->mail), 0);
             return;
         }
         work_inside(arena);
@@ -70,8 +70,8 @@ static void submit(request_t *request) {
     request->adoptable = one_in(4);
     request->deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     STORE(&request->armed, 1);
-    int status = csk_gate_lock_async_ranked(&request->arena->gate, &request->waiter, random_rank(),
-                                            request->deadline_ns, request->adoptable, called, request);
+    int status = csk_gate_lock_async_ranked(&request->arena->gate, random_rank(), &request->waiter, request->adoptable,
+                                            request->deadline_ns, called, request);
     if (status == 0) return;
     CHECK_STATUS(status, ESHUTDOWN);
     tally(CLOSED);

@@ -74,7 +74,7 @@ static int await(arena_t *arena, worker_t *worker, int status) {
 
 static int push_by_waiter(arena_t *arena, worker_t *worker, entry_t *entry, int64_t deadline_ns) {
     return await(arena, worker,
-                 csk_pqueue_push_async(&arena->queue, &worker->waiter, &entry->item, entry->priority, deadline_ns,
+                 csk_pqueue_push_async(&arena->queue, entry->priority, &worker->waiter, &entry->item, deadline_ns,
                                        has_ended, worker));
 }
 
@@ -95,9 +95,9 @@ static int push_one(arena_t *arena, worker_t *worker) {
     entry->priority = (int)below(CLASSES);
     entry->sequence = ++worker->sequence;
     STORE(&entry->inside, 1);
-    int status = tries    ? csk_pqueue_trypush(&arena->queue, &entry->item, entry->priority)
+    int status = tries    ? csk_pqueue_trypush(&arena->queue, entry->priority, &entry->item)
                  : waiter ? push_by_waiter(arena, worker, entry, deadline_ns)
-                          : csk_pqueue_timedpush(&arena->queue, &entry->item, entry->priority, deadline_ns);
+                          : csk_pqueue_timedpush(&arena->queue, entry->priority, &entry->item, deadline_ns);
     if (status == 0) {
         ADD(&arena->pushed, 1);
         tally(GRANTS);

@@ -68,7 +68,7 @@ static void *race_for_permits(void *context) {
         uint32_t count = one_in(4) ? 2 : 1;
         csk_rank_t rank = csk_rank((int32_t)below(CLASSES), CSK_PLACE_BACK);
         bool timed = prepare(&wait);
-        CHECK_STATUS(csk_sem_wait_async(&permits->sem, &wait.waiter, rank, count, wait.deadline_ns, has_ended, &wait),
+        CHECK_STATUS(csk_sem_wait_async(&permits->sem, rank, &wait.waiter, count, wait.deadline_ns, has_ended, &wait),
                      0);
         if (finish(&wait, timed, cancel_permits, permits) != 0) continue;
         CHECK_LE(ADD(&permits->inside, count), PERMITS);
@@ -119,7 +119,7 @@ static void push_in_races(items_t *items, entry_t *own, wait_t *wait) {
     if (LOAD(&entry->inside)) return;
     bool timed = prepare(wait);
     STORE(&entry->inside, 1);
-    CHECK_STATUS(csk_pqueue_push_async(&items->queue, &wait->waiter, &entry->item, (int32_t)below(CLASSES),
+    CHECK_STATUS(csk_pqueue_push_async(&items->queue, (int32_t)below(CLASSES), &wait->waiter, &entry->item,
                                        wait->deadline_ns, has_ended, wait),
                  0);
     if (finish(wait, timed, cancel_item, items) == 0) ADD(&items->pushed, 1);

@@ -69,7 +69,7 @@ static void called(csk_waiter_t *waiter, void *context, int status) {
     case 0:
         /* This thread may itself read, so it can't adopt a read. */
         if (request->mode == CSK_RWLOCK_READ || one_in(4)) {
-            CHECK_STATUS(csk_pqueue_push(&arena->mail, &request->mail, 0), 0);
+            CHECK_STATUS(csk_pqueue_push(&arena->mail, 0, &request->mail), 0);
             return;
         }
         write_inside(arena);

@@ -51,7 +51,7 @@ static void submit(request_t *request, int32_t priority, uint32_t permits) {
     request->permits = permits;
     request->deadline_ns = one_in(3) ? CSK_NEVER : near_deadline();
     STORE(&request->armed, 1);
-    CHECK_STATUS(csk_sem_wait_async(&request->arena->sem, &request->waiter, csk_rank(priority, (int)below(3)), permits,
+    CHECK_STATUS(csk_sem_wait_async(&request->arena->sem, csk_rank(priority, (int)below(3)), &request->waiter, permits,
                                     request->deadline_ns, called, request),
                  0);
 }

@@ -94,10 +94,10 @@ static void open_one(uint32_t which) {
     char name[32];
     csk_tls_slot_t slot = 0, none = 0;
     snprintf(name, sizeof name, "torture %u", which);
-    CHECK_STATUS(csk_tls_open(name, destructors[which], &slot), 0);
+    CHECK_STATUS(csk_tls_open(&slot, name, destructors[which]), 0);
     csk_tls_slot_t known = __atomic_exchange_n(&slots[which], slot, __ATOMIC_SEQ_CST);
     CHECK(slot != 0 && (known == 0 || known == slot));
-    CHECK_STATUS(csk_tls_open(name, NULL, &none), EINVAL);
+    CHECK_STATUS(csk_tls_open(&none, name, NULL), EINVAL);
     CHECK_EQ(none, 0);
 }
 

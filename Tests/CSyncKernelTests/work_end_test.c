@@ -217,7 +217,7 @@ static void return_at_once(csk_pool_item_t *item) {
 
 static void the_pool_replaces_workers_that_items_have_ended(void) {
     begin();
-    CHECK_STATUS(csk_tls_open("work_end_test", destroy_value, &slot), 0);
+    CHECK_STATUS(csk_tls_open(&slot, "work_end_test", destroy_value), 0);
     for (int i = 0; i < WORKS; i++) CHECK_STATUS(csk_pool_post(&items[i], end_with_a_value), 0);
     wait_until(LOAD(&reports) == WORKS);
     wait_until(LOAD(&destroyed) == WORKS);

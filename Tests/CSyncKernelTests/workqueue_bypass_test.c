@@ -248,7 +248,7 @@ static void run_delayed(csk_work_t *work, int status) {
 }
 static void delayed_work_is_bounded_too(void) {
     csk_workqueue_t queue = make_suspended(1, 2);
-    CHECK_STATUS(csk_delayed_start_ranked(&delayed, &queue, back(LOW), 0, 0, run_delayed), 0);
+    CHECK_STATUS(csk_delayed_start_ranked(&delayed, back(LOW), &queue, 0, 0, run_delayed), 0);
     queue_urgent(&queue, 4);
     resume_and_drain(&queue);
     CHECK_EQ(place_of(1), 2);

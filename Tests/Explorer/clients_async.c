@@ -29,7 +29,7 @@ static void passes_on(csk_waiter_t *waiter, void *context, int status) {
     explore_set(&shared->flags[4 + index_of(waiter)], 1);
 }
 static void queue(int index, int32_t priority, int64_t deadline, csk_waiter_function_t function) {
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[index], priority, deadline, function, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, priority, &shared->waiters[index], deadline, function, NULL), 0);
 }
 static void first(void) { once(0, 0); }
 static void second(void) { once(0, 1); }
@@ -67,7 +67,7 @@ static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     section();
     bool more = shared->called++ < 2;
     /* While it still has the gate: the next grant comes when it leaves, after this function has returned. */
-    if (more) EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, queues_again, NULL), 0);
+    if (more) EXPECT_EQUAL(csk_gate_lock_async(gate, 0, waiter, CSK_NEVER, queues_again, NULL), 0);
     unlock();
 }
 static void queues_again_0(void) { queue(0, 0, CSK_NEVER, queues_again); }
@@ -87,7 +87,7 @@ static void frees_itself(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues_freed(int64_t deadline) {
     csk_waiter_t *waiter = explore_allocate(sizeof *waiter);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, deadline, frees_itself, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, waiter, deadline, frees_itself, NULL), 0);
 }
 static void queues_freed_for_ever(void) { queues_freed(CSK_NEVER); }
 static void queues_freed_timed(void) { queues_freed(explore_now() + 20000); }
@@ -166,7 +166,7 @@ CLIENT_FAST_COMPACT_STRICT(async_one_order, .threads = { releases, low_callback,
 
 /* The worker that adopts is stuck behind a thread that waits for the same gate: only the end of the grace helps. */
 static void adoptable_0(void) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true,
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, csk_rank(3, CSK_PLACE_BACK), &shared->waiters[0], true, CSK_NEVER,
                                             passes_on, NULL),
                  0);
 }
@@ -248,7 +248,7 @@ static void enters_or_is_refused(void) {
     unlock();
 }
 static void queues_or_is_refused(void) {
-    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, works, NULL);
+    int status = csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, works, NULL);
     EXPECT(status == 0 || status == ESHUTDOWN);
 }
 static void is_closed_for_good(void) {
@@ -369,7 +369,7 @@ static void is_granted(csk_waiter_t *waiter, void *context, int status) {
 static void queues_loose(void) {
     *loose() = explore_allocate(sizeof **loose());
     EXPECT_EQUAL(
-        csk_gate_lock_async_ranked(gate, *loose(), csk_rank(3, CSK_PLACE_BACK), CSK_NEVER, true, is_granted, NULL), 0);
+        csk_gate_lock_async_ranked(gate, csk_rank(3, CSK_PLACE_BACK), *loose(), true, CSK_NEVER, is_granted, NULL), 0);
 }
 static void adopts_and_frees(void) {
     for (uint32_t round = 1;; round++) {
@@ -486,12 +486,12 @@ static void counts(csk_waiter_t *waiter, void *context, int status) {
     }
 }
 static void queues_it_again(void) {
-    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, counts, NULL);
+    int status = csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, counts, NULL);
     EXPECT(status == 0 || status == EBUSY);
     shared->flags[2] = status == 0;
 }
 static void queues_unless_busy(void) {
-    int status = csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, counts, NULL);
+    int status = csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, counts, NULL);
     EXPECT(status == 0 || status == EBUSY);
     shared->flags[1] = status == 0;
 }

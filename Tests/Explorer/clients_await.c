@@ -61,7 +61,7 @@ static void nothing_is_left(void) {
 /* ---- Nobody is left asleep --------------------------------------------------------------------------------------- */
 
 static void takes_as(int32_t priority, int who) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, priority, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, priority, some, NULL, CSK_NEVER), 0);
     EXPECT(csk_gate_is_mine(gate));
     EXPECT(items() >= 1);
     set_items(items() - 1);
@@ -94,7 +94,7 @@ CLIENT_AWAIT_RANDOM(await_two_changes, .threads = { takes, takes_urgently, puts_
 static void takes_two(void) {
     lock(1);
     says_that_it_waits();
-    EXPECT_EQUAL(csk_gate_await(gate, two, NULL, 1, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 1, two, NULL, CSK_NEVER), 0);
     EXPECT(items() >= 2);
     set_items(items() - 2);
     section();
@@ -119,13 +119,13 @@ static void puts_and_takes(void) {
     lock(0);
     set_items(items() + 1);
     section();
-    EXPECT_EQUAL(csk_gate_await(gate, two, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, two, NULL, CSK_NEVER), 0);
     set_items(items() - 2);
     section();
     unlock();
 }
 static void takes_and_gives_back(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 1, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 1, some, NULL, CSK_NEVER), 0);
     set_items(items() + 1);
     section();
     unlock();
@@ -138,7 +138,7 @@ static bool some_and_looks(void *unused) {
     return some(unused);
 }
 static void takes_looking(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some_and_looks, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, some_and_looks, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
@@ -150,7 +150,7 @@ CLIENT_AWAIT(await_looks, .threads = { takes_looking, puts_one }, .check = nothi
 static void takes_in_time(void) {
     int64_t deadline = explore_now() + 20000;
     lock(0);
-    int status = csk_gate_await(gate, some, NULL, 0, deadline);
+    int status = csk_gate_await(gate, 0, some, NULL, deadline);
     EXPECT(csk_gate_is_mine(gate));
     EXPECT(status == 0 || status == ETIMEDOUT);
     EXPECT(status == 0 || explore_now() >= deadline);
@@ -167,7 +167,7 @@ CLIENT_AWAIT(await_deadline, .threads = { takes_in_time, puts_one }, .check = ma
 CLIENT_AWAIT_THREE(await_deadline_beside_others, .threads = { takes_in_time, puts_one, comes_by }, .check = may_be_left)
 /* The one whose deadline passes stood before the other, and was chosen perhaps. The item reaches one of them. */
 static void takes_urgently_in_time(void) {
-    int status = csk_gate_lock_when(gate, two, NULL, 1, explore_now() + 20000);
+    int status = csk_gate_lock_when(gate, 1, two, NULL, explore_now() + 20000);
     EXPECT(status == 0 || status == ETIMEDOUT);
     EXPECT_EQUAL(csk_gate_is_mine(gate), status == 0);
     if (status != 0) return;
@@ -177,7 +177,7 @@ static void takes_urgently_in_time(void) {
 CLIENT_AWAIT_THREE(await_behind_a_deadline, .threads = { takes, takes_urgently_in_time, puts_one },
                    .check = nothing_is_left)
 static void looks_in_time(void) {
-    int status = csk_gate_lock_when(gate, some, NULL, 1, explore_now() + 20000);
+    int status = csk_gate_lock_when(gate, 1, some, NULL, explore_now() + 20000);
     EXPECT_EQUAL(csk_gate_is_mine(gate), status == 0);
     if (status == 0) unlock();
 }
@@ -195,7 +195,7 @@ static void puts_one_and_takes_it_back(void) {
 static void takes_in_time_perhaps(void) {
     int64_t deadline = explore_now() + 3000000000;
     lock(0);
-    int status = csk_gate_await(gate, some, NULL, 0, deadline);
+    int status = csk_gate_await(gate, 0, some, NULL, deadline);
     EXPECT(status == 0 || (status == ETIMEDOUT && explore_now() >= deadline));
     section();
     unlock();
@@ -212,7 +212,7 @@ static bool open_for_all(void *unused) {
 static void waits_as(int32_t priority, int who) {
     lock(priority);
     says_that_it_waits();
-    EXPECT_EQUAL(csk_gate_await(gate, open_for_all, NULL, priority, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, priority, open_for_all, NULL, CSK_NEVER), 0);
     enter_as(who);
     unlock();
 }
@@ -261,7 +261,7 @@ static void one_is_on_its_way(void) {
 static void takes_openly(int32_t priority) {
     lock(priority);
     says_that_it_waits();
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, priority, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, priority, some, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
@@ -312,13 +312,13 @@ static void refuses(void) {
     lock(9);
     EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[0], nobody_is_called, NULL), EBUSY);
     EXPECT_EQUAL(csk_gate_destroy(gate), EBUSY);
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 0, CSK_NEVER), EDEADLK);
-    EXPECT_EQUAL(csk_gate_await(gate, NULL, NULL, 0, CSK_NEVER), EINVAL);
-    EXPECT_EQUAL(csk_gate_await(gate, never, NULL, 0, 0), ETIMEDOUT);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, some, NULL, CSK_NEVER), EDEADLK);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, NULL, NULL, CSK_NEVER), EINVAL);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, never, NULL, 0), ETIMEDOUT);
     set_items(1);
     section();
     unlock();
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), EPERM);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), EPERM);
 }
 CLIENT(await_refusals, .setup = make_compact, .threads = { takes_openly_first, refuses }, .check = nothing_is_left,
        .preemptions = 0)
@@ -326,7 +326,7 @@ CLIENT(await_refusals, .setup = make_compact, .threads = { takes_openly_first, r
 static void takes_recursively(void) {
     EXPECT_EQUAL(csk_gate_lock_recursive(gate, 0, CSK_NEVER), 0);
     EXPECT_EQUAL(csk_gate_lock_recursive(gate, 0, CSK_NEVER), 0);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     EXPECT_EQUAL(csk_gate_unlock_recursive(gate), 0);
@@ -359,7 +359,7 @@ static void closed_well(csk_waiter_t *waiter, void *context, int status) {
 static void closes_and_waits(void) {
     lock(0);
     EXPECT_EQUAL(csk_gate_close(gate, &shared->waiters[0], closed_well, NULL), 0);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), ESHUTDOWN);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), ESHUTDOWN);
     unlock();
 }
 static void is_closed(void) {
@@ -385,8 +385,8 @@ static void notes_a_later_call(csk_gate_later_t *later) {
 static void lets_a_callback_in(void) {
     static csk_gate_later_t afterwards = { .function = notes_a_later_call };
     lock(0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, puts_and_leaves, NULL), 0);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, puts_and_leaves, NULL), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
@@ -415,7 +415,7 @@ static void make_watched_strict(void) { make_strict(), with_condition(); }
 
 static void is_found(csk_gate_condition_t *found, void *context, int status);
 static void watch_again(void) {
-    EXPECT_EQUAL(csk_gate_watch(gate, condition, csk_rank(1, CSK_PLACE_BACK), some, NULL, is_found, shared), 0);
+    EXPECT_EQUAL(csk_gate_watch(gate, csk_rank(1, CSK_PLACE_BACK), condition, some, NULL, is_found, shared), 0);
 }
 static void has_the_gate(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
@@ -437,7 +437,7 @@ static void is_found(csk_gate_condition_t *found, void *context, int status) {
         return;
     }
     EXPECT(csk_gate_is_mine(gate) && items() >= 1);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 1, CSK_NEVER, has_the_gate, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 1, &shared->waiters[0], CSK_NEVER, has_the_gate, NULL), 0);
 }
 static void watches(void) {
     lock(0);
@@ -479,12 +479,12 @@ static void has_the_gate_and_looks(csk_waiter_t *waiter, void *context, int stat
 static void is_found_and_looks(csk_gate_condition_t *found, void *context, int status) {
     (void)found, (void)context;
     if (status != 0) shared->called++;
-    else EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 1, CSK_NEVER, has_the_gate_and_looks, NULL), 0);
+    else EXPECT_EQUAL(csk_gate_lock_async(gate, 1, &shared->waiters[0], CSK_NEVER, has_the_gate_and_looks, NULL), 0);
 }
 static void watches_to_look(void) {
     lock(0);
     csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
-    EXPECT_EQUAL(csk_gate_watch(gate, condition, rank, some, NULL, is_found_and_looks, shared), 0);
+    EXPECT_EQUAL(csk_gate_watch(gate, rank, condition, some, NULL, is_found_and_looks, shared), 0);
     says_that_it_waits();
     unlock();
 }
@@ -492,7 +492,7 @@ static void takes_behind(void) {
     await_waits(1);
     lock(0);
     says_that_it_waits();
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
@@ -516,13 +516,13 @@ static void is_granted_in_vain(csk_waiter_t *waiter, void *context, int status) 
 static void is_found_in_vain(csk_gate_condition_t *found, void *context, int status) {
     (void)found, (void)context;
     EXPECT_EQUAL(status, 0);
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], csk_rank(1, CSK_PLACE_BACK), CSK_NEVER, true,
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, csk_rank(1, CSK_PLACE_BACK), &shared->waiters[0], true, CSK_NEVER,
                                             is_granted_in_vain, NULL),
                  0);
 }
 static void watches_in_vain(void) {
     lock(0);
-    EXPECT_EQUAL(csk_gate_watch(gate, condition, csk_rank(1, CSK_PLACE_BACK), some, NULL, is_found_in_vain, shared), 0);
+    EXPECT_EQUAL(csk_gate_watch(gate, csk_rank(1, CSK_PLACE_BACK), condition, some, NULL, is_found_in_vain, shared), 0);
     __atomic_store_n(&shared->flags[5], 1, __ATOMIC_RELAXED);
     unlock();
 }
@@ -553,7 +553,7 @@ static void make_stalled_compact(void) {
 }
 static void queue_in_stalled_lane(csk_waiter_t *waiter) {
     csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, rank, CSK_NEVER, stalled_lane, is_granted_in_vain, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, rank, waiter, stalled_lane, CSK_NEVER, is_granted_in_vain, NULL), 0);
 }
 static void is_found_for_stalled_lane(csk_gate_condition_t *found, void *context, int status) {
     (void)found, (void)context;
@@ -564,9 +564,9 @@ static void takes_behind_stalled_lane(void) {
     queue_in_stalled_lane(&shared->waiters[0]);
     lock(0); /* after that grant was lost */
     csk_rank_t rank = csk_rank(1, CSK_PLACE_BACK);
-    EXPECT_EQUAL(csk_gate_watch(gate, condition, rank, some, NULL, is_found_for_stalled_lane, NULL), 0);
+    EXPECT_EQUAL(csk_gate_watch(gate, rank, condition, some, NULL, is_found_for_stalled_lane, NULL), 0);
     __atomic_store_n(&shared->flags[5], 1, __ATOMIC_RELAXED);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
@@ -583,13 +583,13 @@ CLIENT(await_behind_stalled_lane_compact, .setup = make_stalled_compact, .invari
 
 /* The thread that waits does so in the parent. */
 static void waits_in_parent(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, never, NULL, 0, explore_now() + 20000), ETIMEDOUT);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, never, NULL, explore_now() + 20000), ETIMEDOUT);
 }
 static void forks_beside_who_waits(void) {
     explore_fork();
     EXPECT_EQUAL(csk_gate_waiting(gate), 0);
     if (csk_gate_trylock(gate, 0) != 0) return;
-    EXPECT_EQUAL(csk_gate_await(gate, never, NULL, 0, explore_now() + 20000), ETIMEDOUT);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, never, NULL, explore_now() + 20000), ETIMEDOUT);
     unlock();
     EXPECT(csk_gate_conditions(gate) == NULL);
     EXPECT_EQUAL(csk_gate_destroy(gate), 0);

@@ -30,7 +30,7 @@ static void nothing_is_left(void) {
 /* ---- It finds what it waits for ---------------------------------------------------------------------------------- */
 
 static void takes(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, some, NULL, CSK_NEVER), 0);
     EXPECT(csk_gate_is_mine(gate) && items() >= 1);
     set_items(items() - 1);
     section();
@@ -48,7 +48,7 @@ static bool none(void *unused) {
 }
 static void puts_into_room(void) {
     for (int i = 0; i < 2; i++) {
-        EXPECT_EQUAL(csk_gate_lock_when(gate, none, NULL, 0, CSK_NEVER), 0);
+        EXPECT_EQUAL(csk_gate_lock_when(gate, 0, none, NULL, CSK_NEVER), 0);
         EXPECT_EQUAL(items(), 0);
         set_items(1);
         section();
@@ -71,7 +71,7 @@ static bool never_and_says_so(void *unused) {
     return items() != 0;
 }
 static void takes_or_is_refused(void) {
-    int status = csk_gate_lock_when(gate, never_and_says_so, NULL, 0, CSK_NEVER);
+    int status = csk_gate_lock_when(gate, 0, never_and_says_so, NULL, CSK_NEVER);
     EXPECT(status == 0 || status == ESHUTDOWN);
     EXPECT_EQUAL(csk_gate_is_mine(gate), status == 0);
     shared->flags[STANDS] = status == ESHUTDOWN;
@@ -116,14 +116,14 @@ static void puts_and_leaves(csk_waiter_t *waiter, void *context, int status) {
     unlock();
 }
 static void lets_a_callback_in(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some_once_another_has_queued, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, some_once_another_has_queued, NULL, CSK_NEVER), 0);
     set_items(items() - 1);
     section();
     unlock();
 }
 static void queues_a_callback(void) {
     explore_wait(&shared->flags[ASKED], 1);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, puts_and_leaves, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, puts_and_leaves, NULL), 0);
     explore_set(&shared->flags[QUEUED], 1);
 }
 CLIENT(await_again_lets_a_callback_in, .setup = make_compact, .threads = { lets_a_callback_in, queues_a_callback },
@@ -139,7 +139,7 @@ static bool some_and_counts(void *unused) {
     return some(unused);
 }
 static void takes_as(csk_gate_predicate_t predicate, int32_t priority, int who) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, predicate, NULL, priority, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, priority, predicate, NULL, CSK_NEVER), 0);
     EXPECT(items() >= 1);
     enter_as(who); /* and leaves the item to the other */
     unlock();
@@ -149,7 +149,7 @@ static void comes_then(void) {
     explore_wait(&shared->flags[ASKED], 1);
     lock(0);
     __atomic_fetch_add(&shared->flags[STANDS], 1, __ATOMIC_RELAXED);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     enter_as(2);
     unlock();
 }
@@ -188,7 +188,7 @@ static void arrives_after(void) {
 /* A yield may take a time slice, so a thread with a deadline stands in the list at once. */
 static void takes_in_time(void) {
     int64_t deadline = explore_now() + 20000;
-    int status = csk_gate_lock_when(gate, some, NULL, 0, deadline);
+    int status = csk_gate_lock_when(gate, 0, some, NULL, deadline);
     EXPECT(status == 0 || (status == ETIMEDOUT && explore_now() >= deadline));
     EXPECT_EQUAL(csk_gate_is_mine(gate), status == 0);
     if (status == 0) unlock();

@@ -32,7 +32,7 @@ static void awaits(int who, csk_rank_t rank, csk_gate_predicate_t predicate) {
     explore_wait(&shared->flags[1], (uint32_t)who - 1);
     lock(0);
     explore_set(&shared->flags[1], (uint32_t)who);
-    EXPECT_EQUAL(csk_gate_await_ranked(gate, predicate, NULL, rank, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await_ranked(gate, rank, predicate, NULL, CSK_NEVER), 0);
     takes_item(who);
     unlock();
 }

@@ -264,7 +264,7 @@ static void notes_a_later_call(csk_gate_later_t *later) {
 static void lets_a_callback_in(void) {
     static csk_gate_later_t afterwards = { .function = notes_a_later_call };
     lock(0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, puts_and_leaves, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, puts_and_leaves, NULL), 0);
     while (items() == 0) EXPECT_EQUAL(csk_cond_wait(cond, 0), 0);
     set_items(items() - 1);
     section();

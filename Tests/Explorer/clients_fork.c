@@ -107,20 +107,20 @@ static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     explore_set(&shared->called, shared->called + 1);
 }
 static void queues_to_adopt(void) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->waiter, csk_rank(1, CSK_PLACE_BACK), CSK_NEVER,
-                                            true, is_granted, NULL),
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, csk_rank(1, CSK_PLACE_BACK), &shared->waiter, true,
+                                            CSK_NEVER, is_granted, NULL),
                  0);
 }
 static void queues_two_to_adopt(void) {
     queues_to_adopt();
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, &shared->others[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER,
-                                            true, is_granted, NULL),
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(&shared->gate, csk_rank(0, CSK_PLACE_BACK), &shared->others[0], true,
+                                            CSK_NEVER, is_granted, NULL),
                  0);
     explore_wait(&shared->called, 2); /* the first had the grant until the clock took it back */
 }
 static void suspend(int index, int32_t priority) {
-    EXPECT_EQUAL(csk_gate_lock_lane(&shared->gate, &shared->others[index], csk_rank(priority, CSK_PLACE_BACK),
-                                    CSK_NEVER, &shared->lane, is_granted, NULL),
+    EXPECT_EQUAL(csk_gate_lock_lane(&shared->gate, csk_rank(priority, CSK_PLACE_BACK), &shared->others[index],
+                                    &shared->lane, CSK_NEVER, is_granted, NULL),
                  0);
 }
 static void suspends(void) { suspend(0, 0); }
@@ -343,14 +343,14 @@ static void is_called(csk_waiter_t *waiter, void *context, int status) {
     shared->called++;
 }
 static void queues_callback(void) {
-    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, explore_now() + 4000, is_called, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, 0, &shared->waiter, explore_now() + 4000, is_called, NULL), 0);
 }
 static void forks_and_cancels(void) {
     EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
     fork_here();
     EXPECT_EQUAL(csk_gate_cancel(&shared->gate, &shared->waiter), EBUSY);
     uint32_t before = shared->called;
-    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, CSK_NEVER, is_called, shared), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, 0, &shared->waiter, CSK_NEVER, is_called, shared), 0);
     EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
     EXPECT_EQUAL(shared->called, before + 1);
     uses_gate_alone();

@@ -67,7 +67,7 @@ static void bad_ranks(void) {
     explore_wait((const uint32_t *)&gate->held, 1);
     for (int i = 0; i < 4; i++) {
         EXPECT_EQUAL(csk_gate_lock_ranked(gate, bad[i], CSK_NEVER), EINVAL);
-        EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[0], bad[i], CSK_NEVER, false, never, NULL),
+        EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, bad[i], &shared->waiters[0], false, CSK_NEVER, never, NULL),
                      EINVAL);
     }
     explore_set(&shared->flags[0], 1);

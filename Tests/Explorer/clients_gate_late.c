@@ -81,7 +81,7 @@ static void is_let_in(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues_below_and_leaves_again(void) {
     lock(0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], -1, CSK_NEVER, is_let_in, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, -1, &shared->waiters[0], CSK_NEVER, is_let_in, NULL), 0);
     explore_set(&shared->flags[0], 1);
     await_waiting(2);
     unlock();
@@ -92,7 +92,7 @@ static void queues_below_and_leaves_again(void) {
 }
 static void raises_above(void) {
     explore_wait(&shared->flags[1], 1);
-    int status = csk_gate_raise(gate, &shared->waiters[0], csk_rank(5, CSK_PLACE_BACK));
+    int status = csk_gate_raise(gate, csk_rank(5, CSK_PLACE_BACK), &shared->waiters[0]);
     EXPECT(status == 0 || status == EBUSY);
 }
 CLIENT_LATE(gate_late_below_who_is_raised, .threads = { queues_below_and_leaves_again, low_1, raises_above },

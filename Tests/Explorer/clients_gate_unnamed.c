@@ -108,7 +108,7 @@ static void leave(csk_waiter_t *waiter, void *context, int status) {
     unlock();
 }
 static void callback(int who, csk_rank_t rank) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[who], rank, CSK_NEVER, false, leave,
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, rank, &shared->waiters[who], false, CSK_NEVER, leave,
                                             (void *)(intptr_t)who),
                  0);
 }
@@ -140,7 +140,7 @@ static void callbacks(int first, int last, csk_rank_t rank) {
 }
 static void queue_in_lane(int index, csk_rank_t rank) {
     shared->lane.function = is_dispatched;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], rank, CSK_NEVER, &shared->lane, failed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, rank, &shared->waiters[index], &shared->lane, CSK_NEVER, failed, NULL), 0);
 }
 
 /* The oldest of those under a limit has been passed too often, and waits for its queue. The look for another one ends
@@ -167,8 +167,8 @@ CLIENT_FAST_COMPACT_STRICT(gate_unnamed_behind_a_row,
 static void queues_behind_others_of_a_lane(void) {
     lock(0);
     let_come(1, 1);
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[2], csk_rank(LOW, CSK_PLACE_UNNAMED), CSK_NEVER,
-                                            false, failed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, csk_rank(LOW, CSK_PLACE_UNNAMED), &shared->waiters[2], false,
+                                            CSK_NEVER, failed, NULL),
                  0);
     callbacks(3, 5, csk_rank(LOW, CSK_PLACE_BACK));
     callback(6, csk_rank(LOW, CSK_PLACE_UNNAMED));

@@ -209,7 +209,7 @@ static void frees_sem(csk_waiter_t *waiter, void *context, int status) {
 static void waits_by_callback(void) {
     csk_inspect_callbacks(true);
     EXPECT_EQUAL(
-        csk_sem_wait_async(shared->sem, shared->waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, frees_sem, NULL), 0);
+        csk_sem_wait_async(shared->sem, csk_rank(0, CSK_PLACE_BACK), shared->waiter, 1, CSK_NEVER, frees_sem, NULL), 0);
     explore_set(&shared->seen, 1);
 }
 static void signals(void) {

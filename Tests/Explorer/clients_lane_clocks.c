@@ -36,8 +36,8 @@ static void fails_if_it_is_kept(csk_waiter_t *waiter, void *context, int status)
 }
 static void queues_one_that_is_kept(void) {
     shared->lane.function = keeps_and_dispatches;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK),
-                                    explore_now() + 5 * grace_ns, &shared->lane, fails_if_it_is_kept, NULL),
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], &shared->lane,
+                                    explore_now() + 5 * grace_ns, fails_if_it_is_kept, NULL),
                  0);
 }
 static void comes_while_it_is_kept(void) {
@@ -78,8 +78,8 @@ static void queues_loose(void) {
     lock(0);
     shared->lane.function = is_dispatched;
     csk_waiter_t *waiter = explore_allocate(sizeof *waiter);
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, waiter, csk_rank(0, CSK_PLACE_BACK), explore_now() + 5 * grace_ns,
-                                    &shared->lane, fails_and_frees, NULL),
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), waiter, &shared->lane,
+                                    explore_now() + 5 * grace_ns, fails_and_frees, NULL),
                  0);
     unlock();
 }
@@ -105,7 +105,7 @@ static void resumes_loose(csk_waiter_t *waiter, void *context, int status) {
 }
 static void suspends_loose(void) {
     *loose() = explore_allocate(sizeof **loose());
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, *loose(), csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), *loose(), &shared->lane, CSK_NEVER,
                                     resumes_loose, NULL),
                  0);
 }
@@ -158,9 +158,9 @@ static void is_dispatched_before_it_fails(csk_gate_lane_t *lane, void *context) 
 static void queues_one_behind_a_slow_function(void) {
     lock(0);
     shared->lane.function = is_dispatched_before_it_fails;
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[1], 9, CSK_NEVER, works_and_delays_others, NULL), 0);
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK),
-                                    explore_now() + 5 * grace_ns, &shared->lane, failed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 9, &shared->waiters[1], CSK_NEVER, works_and_delays_others, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], &shared->lane,
+                                    explore_now() + 5 * grace_ns, failed, NULL),
                  0);
     unlock();
 }
@@ -183,7 +183,7 @@ static void is_dispatched_late(csk_gate_lane_t *lane, void *context) {
 }
 static void queues_one_dispatched_late(void) {
     shared->lane.function = is_dispatched_late;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lane,
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], &shared->lane, CSK_NEVER,
                                     failed, NULL),
                  0);
 }

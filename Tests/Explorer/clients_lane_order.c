@@ -16,7 +16,7 @@ static void works_behind_the_lane(csk_waiter_t *waiter, void *context, int statu
 static void queues_low_middle_high(void) {
     lock(0);
     queue(0, 0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[2], 3, CSK_NEVER, works_behind_the_lane, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 3, &shared->waiters[2], CSK_NEVER, works_behind_the_lane, NULL), 0);
     queue(1, 5);
     unlock();
 }
@@ -154,7 +154,7 @@ static void is_granted(csk_waiter_t *waiter, void *context, int status) {
     explore_set(flag, *flag + 1);
 }
 static void queue_adoptable(int index) {
-    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, &shared->waiters[index], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, true,
+    EXPECT_EQUAL(csk_gate_lock_async_ranked(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[index], true, CSK_NEVER,
                                             is_granted, NULL),
                  0);
 }

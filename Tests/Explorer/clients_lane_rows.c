@@ -55,8 +55,8 @@ static void two_lanes(void) {
     lock(0);
     for (int i = 0; i < 4; i++) {
         lane_at(i / 2)->function = is_dispatched_in;
-        EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[i], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER,
-                                        lane_at(i / 2), failed, NULL),
+        EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[i], lane_at(i / 2),
+                                        CSK_NEVER, failed, NULL),
                      0);
     }
     unlock();

@@ -22,13 +22,13 @@ static void queue_keyed(int index, int64_t deadline_ns) {
     set_up_lanes();
     csk_gate_lane_t *spare = NULL;
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
-    int status = csk_gate_lock_keyed(gate, &shared->waiters[index], rank, deadline_ns, &shared->lanes, keys[index],
-                                     true, &spare, failed, NULL);
+    int status = csk_gate_lock_keyed(gate, rank, &shared->waiters[index], &shared->lanes, keys[index], true, &spare,
+                                     deadline_ns, failed, NULL);
     if (status == 0) return;
     EXPECT_EQUAL(status, ENOBUFS);
     spare = &shared->spares[index];
-    EXPECT_EQUAL(csk_gate_lock_keyed(gate, &shared->waiters[index], rank, deadline_ns, &shared->lanes, keys[index],
-                                     true, &spare, failed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_keyed(gate, rank, &shared->waiters[index], &shared->lanes, keys[index], true, &spare,
+                                     deadline_ns, failed, NULL),
                  0);
 }
 static csk_gate_lane_t *lane_of(int index) {
@@ -98,8 +98,8 @@ CLIENT_FAST_COMPACT_STRICT(lanes_of_a_queue_that_owes_a_begin,
 
 static void suspend_keyed(int index) {
     csk_gate_lane_t *spare = &shared->spares[index];
-    EXPECT_EQUAL(csk_gate_lock_keyed(gate, &shared->waiters[index], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER,
-                                     &shared->lanes, keys[index], false, &spare, is_resumed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_keyed(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[index], &shared->lanes,
+                                     keys[index], false, &spare, CSK_NEVER, is_resumed, NULL),
                  0);
 }
 /* A task that has lost its grant keeps its lane: a task of another executor need not wait for it. */
@@ -123,8 +123,8 @@ CLIENT_FAST_COMPACT_STRICT(lanes_of_an_executor_whose_task_was_passed,
 static void suspends_with_the_queues_key(void) {
     set_up_lanes();
     csk_gate_lane_t *spare = &shared->spares[1];
-    EXPECT_EQUAL(csk_gate_lock_keyed(gate, &shared->waiters[1], csk_rank(0, CSK_PLACE_BACK), CSK_NEVER, &shared->lanes,
-                                     keys[0], false, &spare, is_resumed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_keyed(gate, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[1], &shared->lanes, keys[0],
+                                     false, &spare, CSK_NEVER, is_resumed, NULL),
                  0);
     go_on(1);
 }

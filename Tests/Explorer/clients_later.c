@@ -28,7 +28,7 @@ static void waits_for_a_function(csk_gate_later_t *later) {
     lock(0);
     enter_as(1);
     unlock();
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[1], 0, CSK_NEVER, tells, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[1], CSK_NEVER, tells, NULL), 0);
     explore_wait(&shared->flags[0], 1);
     shared->called++;
 }
@@ -41,7 +41,7 @@ static void leaves_a_call(csk_waiter_t *waiter, void *context, int status) {
     unlock();
 }
 static void queues_who_leaves_a_call(void) {
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, leaves_a_call, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, leaves_a_call, NULL), 0);
     EXPECT_EQUAL(shared->called, 1);
 }
 static void in_three_steps(void) {
@@ -67,7 +67,7 @@ static void leaves_two_calls(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(shared->entered, 0);
 }
 static void queues_who_leaves_two_calls(void) {
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, leaves_two_calls, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, leaves_two_calls, NULL), 0);
     EXPECT_EQUAL(shared->entered, 3);
     unlock();
 }
@@ -101,7 +101,7 @@ static void holds(void) {
 }
 static void queues_the_call(void) {
     explore_wait(&shared->flags[1], 1);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 9, CSK_NEVER, leaves_a_call_or_hands_it_on, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 9, &shared->waiters[0], CSK_NEVER, leaves_a_call_or_hands_it_on, NULL), 0);
 }
 static void stands_in_the_queue(void) {
     explore_wait(&shared->flags[1], 1);
@@ -139,7 +139,7 @@ static void leaves_two_calls_and_the_gate(csk_waiter_t *waiter, void *context, i
     unlock();
 }
 static void queues_who_leaves_two_calls_and_the_gate(void) {
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 0, CSK_NEVER, leaves_two_calls_and_the_gate, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, &shared->waiters[0], CSK_NEVER, leaves_two_calls_and_the_gate, NULL), 0);
 }
 static void is_performed(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
@@ -149,7 +149,7 @@ static void is_performed(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues_what_is_performed(void) {
     explore_wait(&shared->flags[1], 1);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[1], 9, CSK_NEVER, is_performed, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 9, &shared->waiters[1], CSK_NEVER, is_performed, NULL), 0);
 }
 static void enters_in_between(void) {
     explore_wait(&shared->flags[1], 1);

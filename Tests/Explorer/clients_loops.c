@@ -130,12 +130,12 @@ static bool some(void *unused) {
 }
 static void awaits_some(void) {
     lock(0);
-    EXPECT_EQUAL(csk_gate_await(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, some, NULL, CSK_NEVER), 0);
     section();
     unlock();
 }
 static void locks_when_some(void) {
-    EXPECT_EQUAL(csk_gate_lock_when(gate, some, NULL, 0, CSK_NEVER), 0);
+    EXPECT_EQUAL(csk_gate_lock_when(gate, 0, some, NULL, CSK_NEVER), 0);
     section();
     unlock();
 }

@@ -18,7 +18,7 @@ static void make_unbounded(void) { make(0); }
 static void make_for_one(void) { make(1); }
 
 static void push(int item, int32_t priority) {
-    EXPECT_EQUAL(csk_pqueue_push(queue, &shared->items[item], priority), 0);
+    EXPECT_EQUAL(csk_pqueue_push(queue, priority, &shared->items[item]), 0);
 }
 static void take(csk_pqueue_item_t *item) {
     int index = (int)(item - shared->items);
@@ -72,7 +72,7 @@ CLIENT(pqueue_timeout_or_item, .setup = make_unbounded, .threads = { pushes_two,
 
 static void pushes_timed(void) {
     int64_t deadline = explore_now() + 20000;
-    int status = csk_pqueue_timedpush(queue, &shared->items[2], 0, deadline);
+    int status = csk_pqueue_timedpush(queue, 0, &shared->items[2], deadline);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline);
     else EXPECT_EQUAL(status, 0);
     if (status == 0) shared->flags[0] = 1;
@@ -90,7 +90,7 @@ static void pops_until_closed(void) {
     EXPECT_EQUAL(status, ESHUTDOWN);
 }
 static void pushes_or_is_refused(void) {
-    int status = csk_pqueue_push(queue, &shared->items[0], 0);
+    int status = csk_pqueue_push(queue, 0, &shared->items[0]);
     EXPECT(status == 0 || status == ESHUTDOWN);
     shared->flags[0] = status == 0;
 }

@@ -23,7 +23,7 @@ static void make_unbounded(void) { make(0); }
 static void make_for_one(void) { make(1); }
 static void make_full(void) {
     make(1);
-    EXPECT_EQUAL(csk_pqueue_push(queue, &shared->items[3], 0), 0);
+    EXPECT_EQUAL(csk_pqueue_push(queue, 0, &shared->items[3]), 0);
     shared->pushed = 1;
 }
 
@@ -36,7 +36,7 @@ static void took(csk_pqueue_item_t *item) {
     count(&shared->popped);
 }
 static void push(int index) {
-    int status = csk_pqueue_push(queue, &shared->items[index], 0);
+    int status = csk_pqueue_push(queue, 0, &shared->items[index]);
     EXPECT(status == 0 || status == ESHUTDOWN);
     if (status == 0) count(&shared->pushed);
 }
@@ -61,7 +61,7 @@ static void queue_pop(int index, int64_t deadline) {
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[index], deadline, note, NULL), 0);
 }
 static void queue_push(int index, int64_t deadline) {
-    int status = csk_pqueue_push_async(queue, &shared->waiters[index], &shared->items[index], 0, deadline, note, queue);
+    int status = csk_pqueue_push_async(queue, 0, &shared->waiters[index], &shared->items[index], deadline, note, queue);
     EXPECT_EQUAL(status, 0);
 }
 
@@ -196,7 +196,7 @@ static void queues_pop_or_is_refused(void) {
     if (status != 0) count(&shared->called), shared->status[0] = 1000 + ESHUTDOWN;
 }
 static void queues_push_or_is_refused(void) {
-    int status = csk_pqueue_push_async(queue, &shared->waiters[0], &shared->items[0], 0, CSK_NEVER, note, queue);
+    int status = csk_pqueue_push_async(queue, 0, &shared->waiters[0], &shared->items[0], CSK_NEVER, note, queue);
     EXPECT(status == 0 || status == ESHUTDOWN);
     if (status != 0) count(&shared->called), shared->status[0] = 1000 + ESHUTDOWN;
 }
@@ -211,7 +211,7 @@ CLIENT(pqueue_async_close_or_place, .setup = make_full, .threads = { closes, pop
 static void is_refused_and_served(void) {
     queues_pop();
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[0], CSK_NEVER, note, NULL), EBUSY);
-    EXPECT_EQUAL(csk_pqueue_push_async(queue, &shared->waiters[0], &shared->items[1], 0, CSK_NEVER, note, queue),
+    EXPECT_EQUAL(csk_pqueue_push_async(queue, 0, &shared->waiters[0], &shared->items[1], CSK_NEVER, note, queue),
                  EBUSY);
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[1], CSK_NEVER, NULL, NULL), EINVAL);
     EXPECT_EQUAL(csk_pqueue_waiting(queue), 1);
@@ -257,7 +257,7 @@ static void frees_queue(csk_waiter_t *waiter, void *context, int status) {
 static void queues_last_pop(void) {
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[0], CSK_NEVER, frees_queue, NULL), 0);
 }
-static void pushes_the_last(void) { EXPECT_EQUAL(csk_pqueue_push(queue, &shared->items[0], 0), 0); }
+static void pushes_the_last(void) { EXPECT_EQUAL(csk_pqueue_push(queue, 0, &shared->items[0]), 0); }
 static void was_called(void) { EXPECT_EQUAL(shared->called, 1); }
 CLIENT(pqueue_async_queue_freed_by_function, .setup = make_unbounded, .threads = { pushes_the_last, queues_last_pop },
        .check = was_called, .preemptions = 3)
@@ -269,7 +269,7 @@ static void pops_what_a_closed_one_has(void) {
     queue_pop(0, CSK_NEVER);
     EXPECT_EQUAL(shared->status[0], 1000);
     EXPECT_EQUAL(csk_pqueue_pop_async(queue, &shared->waiters[1], CSK_NEVER, note, NULL), ESHUTDOWN);
-    EXPECT_EQUAL(csk_pqueue_push_async(queue, &shared->waiters[1], &shared->items[1], 0, CSK_NEVER, note, queue),
+    EXPECT_EQUAL(csk_pqueue_push_async(queue, 0, &shared->waiters[1], &shared->items[1], CSK_NEVER, note, queue),
                  ESHUTDOWN);
 }
 CLIENT(pqueue_async_closed_gives_what_is_inside, .setup = make_unbounded, .threads = { pops_what_a_closed_one_has },

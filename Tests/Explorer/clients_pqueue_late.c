@@ -28,7 +28,7 @@ static void make_for_two(void) { make_with(2); }
 #define CLIENT_LATE(name, make, ...) CLIENT(name, .setup = make, .is_late = is_promised, __VA_ARGS__)
 
 static void push(int item, int32_t priority) {
-    EXPECT_EQUAL(csk_pqueue_push(queue, &shared->items[item], priority), 0);
+    EXPECT_EQUAL(csk_pqueue_push(queue, priority, &shared->items[item]), 0);
 }
 static void note(int who, const csk_pqueue_item_t *item) {
     shared->got[shared->entered] = item == NULL ? -1 : (int)(item - shared->items);

@@ -6,7 +6,7 @@
 #include "lock/gate_await.h"
 
 static int raise_to(int index, int32_t priority) {
-    int status = csk_gate_raise(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK));
+    int status = csk_gate_raise(gate, csk_rank(priority, CSK_PLACE_BACK), &shared->waiters[index]);
     EXPECT(status == 0 || status == EBUSY);
     return status;
 }
@@ -42,7 +42,7 @@ static void is_let_in_or_cancelled(csk_waiter_t *waiter, void *context, int stat
 }
 static void queues_one_below_a_thread(void) {
     lock(0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], -1, CSK_NEVER, is_let_in_or_cancelled, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, -1, &shared->waiters[0], CSK_NEVER, is_let_in_or_cancelled, NULL), 0);
     explore_set(&shared->flags[0], 1);
     unlock();
     raise_to(0, 1);
@@ -81,7 +81,7 @@ static void raises_the_second_of_its_lane(void) {
     lock(0);
     queue(0, 0);
     queue(1, 0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[2], 3, CSK_NEVER, works_behind_the_lane, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 3, &shared->waiters[2], CSK_NEVER, works_behind_the_lane, NULL), 0);
     EXPECT_EQUAL(raise_to(1, 5), 0);
     unlock();
 }
@@ -214,15 +214,15 @@ static void is_found(csk_gate_condition_t *found, void *context, int status) {
     if (status != 0) return;
     csk_waiter_t *waiter = &shared->waiters[found - conditions];
     EXPECT_EQUAL(
-        csk_gate_lock_async_ranked(gate, waiter, csk_gate_condition_rank(found), CSK_NEVER, false, takes_one, NULL), 0);
+        csk_gate_lock_async_ranked(gate, csk_gate_condition_rank(found), waiter, false, CSK_NEVER, takes_one, NULL), 0);
 }
 static void watch(int index, int32_t priority, csk_gate_predicate_t predicate) {
-    EXPECT_EQUAL(csk_gate_watch(gate, &conditions[index], csk_rank(priority, CSK_PLACE_BACK), predicate, NULL, is_found,
+    EXPECT_EQUAL(csk_gate_watch(gate, csk_rank(priority, CSK_PLACE_BACK), &conditions[index], predicate, NULL, is_found,
                                 NULL),
                  0);
 }
 static void raise_the_second_watch(void) {
-    int status = csk_gate_raise_watch(gate, &conditions[1], csk_rank(2, CSK_PLACE_BACK));
+    int status = csk_gate_raise_watch(gate, csk_rank(2, CSK_PLACE_BACK), &conditions[1]);
     EXPECT(status == 0 || status == EBUSY);
 }
 static void second_was_found(void) {

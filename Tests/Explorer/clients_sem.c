@@ -90,7 +90,7 @@ static void then_high(void) {
     notes_its_turn(3, HIGH, 1);
 }
 static void queues_lowest_and_gives(void) {
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(-1, CSK_PLACE_BACK), 1, CSK_NEVER, note, NULL),
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(-1, CSK_PLACE_BACK), &shared->waiters[0], 1, CSK_NEVER, note, NULL),
                  0);
     await_waiting(4);
     signal_some(1);
@@ -109,7 +109,7 @@ static void fronts_and_last(void) {
     static const int order[] = { 13, 12, 10, 11 };
     for (int i = 0; i < 4; i++)
         EXPECT_EQUAL(
-            csk_sem_wait_async(sem, &shared->waiters[i], csk_rank(0, (int)places[i]), 1, CSK_NEVER, note, NULL), 0);
+            csk_sem_wait_async(sem, csk_rank(0, (int)places[i]), &shared->waiters[i], 1, CSK_NEVER, note, NULL), 0);
     signal_some(4);
     for (int i = 0; i < 4; i++) EXPECT_EQUAL(shared->order[i], order[i]);
 }
@@ -153,7 +153,7 @@ CLIENT(sem_bypass_limit, .setup = make_limited,
 static void passes_once(void) {
     csk_sem_attr_t attr = { .bypass_limit = 1 };
     EXPECT_EQUAL(csk_sem_init_attr(sem, 1, &attr), 0);
-    int status = csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, note, NULL);
+    int status = csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 2, CSK_NEVER, note, NULL);
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
     EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
@@ -169,8 +169,8 @@ enum { PASSES = CSK_BYPASS_UNNAMED };
 static void make_for_passes(void) { make(PASSES + 2, 0); }
 static void queue_large_and_small(void) {
     csk_rank_t large = csk_rank(1, CSK_PLACE_BACK), small = csk_rank(0, CSK_PLACE_UNNAMED);
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], large, PASSES + 3, CSK_NEVER, note, NULL), 0);
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[1], small, 1, CSK_NEVER, note, NULL), 0);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, large, &shared->waiters[0], PASSES + 3, CSK_NEVER, note, NULL), 0);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, small, &shared->waiters[1], 1, CSK_NEVER, note, NULL), 0);
 }
 static void give_all_back(void) {
     EXPECT_EQUAL(shared->status[1], 1000);

@@ -33,7 +33,7 @@ static void queues_two_and_raises(void) {
     queue_async(0, 1, 1, CSK_NEVER, note);
     queue_async(1, 0, 1, CSK_NEVER, note);
     explore_set(&shared->flags[0], 1);
-    int status = csk_sem_raise(sem, &shared->waiters[1], csk_rank(2, CSK_PLACE_BACK));
+    int status = csk_sem_raise(sem, csk_rank(2, CSK_PLACE_BACK), &shared->waiters[1]);
     EXPECT(status == 0 || status == EBUSY);
     shared->flags[1] = 1;
 }
@@ -53,8 +53,8 @@ static void raises_above_a_large_one(void) {
     queue_async(0, 1, 2, CSK_NEVER, note);
     queue_async(1, 0, 1, CSK_NEVER, note);
     explore_set(&shared->flags[0], 1);
-    EXPECT_EQUAL(csk_sem_raise(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK)), 0); /* that is lower */
-    int status = csk_sem_raise(sem, &shared->waiters[1], csk_rank(2, CSK_PLACE_BACK));
+    EXPECT_EQUAL(csk_sem_raise(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0]), 0); /* that is lower */
+    int status = csk_sem_raise(sem, csk_rank(2, CSK_PLACE_BACK), &shared->waiters[1]);
     EXPECT(status == 0 || status == EBUSY);
     if (status == 0) EXPECT_EQUAL(shared->status[1], 1000);
     signal_some(1 + (status == 0 ? 1 : 0));
@@ -111,7 +111,7 @@ static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     section();
     bool more = shared->called++ < 2;
     if (more)
-        EXPECT_EQUAL(csk_sem_wait_async(sem, waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, queues_again, NULL), 0);
+        EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), waiter, 1, CSK_NEVER, queues_again, NULL), 0);
     EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
 }
 static void queues_again_0(void) { queue_async(0, 0, 1, CSK_NEVER, queues_again); }
@@ -121,7 +121,7 @@ CLIENT(sem_async_again_from_function, .setup = make_one, .threads = { queues_aga
 /* A waiter in use is refused, and stays as it was. */
 static void is_refused_and_granted(void) {
     queues();
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 2, CSK_NEVER, note, NULL),
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 2, CSK_NEVER, note, NULL),
                  EBUSY);
     EXPECT_EQUAL(csk_sem_waiting(sem), 1);
     explore_set(&shared->flags[0], 1);
@@ -203,7 +203,7 @@ static void frees_itself(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queue_freed(int64_t deadline, csk_waiter_function_t function) {
     shared->freed = explore_allocate(sizeof *shared->freed);
-    EXPECT_EQUAL(csk_sem_wait_async(sem, shared->freed, csk_rank(0, CSK_PLACE_BACK), 1, deadline, function, NULL), 0);
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), shared->freed, 1, deadline, function, NULL), 0);
 }
 static void queues_freed(void) { queue_freed(CSK_NEVER, frees_itself); }
 static void queues_freed_timed(void) { queue_freed(explore_now() + 20000, frees_itself); }

@@ -100,7 +100,7 @@ static void is_called(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues(void) {
     known->asked++;
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 1, explore_now() + 4000,
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 1, explore_now() + 4000,
                                     is_called, NULL),
                  0);
 }
@@ -109,7 +109,7 @@ static void forks_and_cancels(void) {
     EXPECT_EQUAL(csk_sem_cancel(sem, &shared->waiters[0]), EBUSY);
     uint32_t before = shared->called;
     EXPECT_EQUAL(
-        csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, is_called, shared), 0);
+        csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 1, CSK_NEVER, is_called, shared), 0);
     EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
     EXPECT_EQUAL(shared->called, before + 1);
     EXPECT_EQUAL(csk_sem_waiting(sem), 0);

@@ -154,7 +154,7 @@ static void is_called_as(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues_as(uint64_t task) {
     csk_waits_suspend(task);
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[0], csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, is_called_as,
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 1, CSK_NEVER, is_called_as,
                                     task != 0 ? shared : NULL),
                  0);
     csk_waits_suspend(0);

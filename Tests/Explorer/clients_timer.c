@@ -106,7 +106,7 @@ static void unlocks_gate(csk_timer_t *timer, void *context) {
 static void cancels_and_releases(void) {
     EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
     EXPECT_EQUAL(csk_gate_disown(&shared->gate), 0);
-    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, &shared->waiter, 0, CSK_NEVER, waits_for_canceller, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(&shared->gate, 0, &shared->waiter, CSK_NEVER, waits_for_canceller, NULL), 0);
     EXPECT_EQUAL(csk_timer_start(&shared->timer, explore_now(), unlocks_gate, NULL), 0);
     bool cancelled = csk_timer_cancel(&shared->timer) == 0;
     explore_set(&shared->released, 1);

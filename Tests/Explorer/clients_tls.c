@@ -46,11 +46,11 @@ static void all_were_destroyed(void) { EXPECT_EQUAL(shared->destroyed, shared->m
 
 static void open_name(int index, const char *name) {
     csk_tls_slot_t *slot = &shared->slots[explore_thread()][index], again;
-    EXPECT_EQUAL(csk_tls_open(name, destroy, slot), 0);
+    EXPECT_EQUAL(csk_tls_open(slot, name, destroy), 0);
     EXPECT(*slot != 0);
-    EXPECT_EQUAL(csk_tls_open(name, destroy, &again), 0);
+    EXPECT_EQUAL(csk_tls_open(&again, name, destroy), 0);
     EXPECT_EQUAL(again, *slot);
-    EXPECT_EQUAL(csk_tls_open(name, NULL, &again), EINVAL);
+    EXPECT_EQUAL(csk_tls_open(&again, name, NULL), EINVAL);
 }
 static void opens_a(void) {
     open_name(0, "a");
@@ -98,7 +98,7 @@ CLIENT(tls_three_names, .setup = make, .threads = { opens_a_b, opens_b_a, opens_
 static void opens_anonymous(void) {
     csk_tls_slot_t *mine = shared->slots[explore_thread()];
     for (int i = 0; i < 2; i++) {
-        EXPECT_EQUAL(csk_tls_open(NULL, destroy, &mine[i]), 0);
+        EXPECT_EQUAL(csk_tls_open(&mine[i], NULL, destroy), 0);
         set_and_get(mine[i]);
     }
 }
@@ -115,7 +115,7 @@ CLIENT(tls_anonymous, .setup = make, .threads = { opens_anonymous, opens_anonymo
 /* A slot that another thread has opened is used by the number it tells. */
 static void opens_and_tells(void) {
     csk_tls_slot_t slot;
-    EXPECT_EQUAL(csk_tls_open("told", destroy, &slot), 0);
+    EXPECT_EQUAL(csk_tls_open(&slot, "told", destroy), 0);
     __atomic_store_n(&shared->opened, slot, __ATOMIC_RELEASE);
     set_and_get(slot);
 }
@@ -140,7 +140,7 @@ static void destroy_and_set(void *memory) {
     EXPECT(csk_tls_get(slot) == NULL);
     if (shared->rounds[self] == 2) {
         /* The table moves while it is being emptied. */
-        for (int i = 0; i < 9; i++) EXPECT_EQUAL(csk_tls_open(NULL, destroy, &other), 0);
+        for (int i = 0; i < 9; i++) EXPECT_EQUAL(csk_tls_open(&other, NULL, destroy), 0);
         EXPECT_EQUAL(csk_tls_set(other, make_value(other)), 0);
     }
     int status = csk_tls_set(slot, next);
@@ -151,7 +151,7 @@ static void destroy_and_set(void *memory) {
 }
 static void ends_setting(void) {
     csk_tls_slot_t slot;
-    EXPECT_EQUAL(csk_tls_open("again", destroy_and_set, &slot), 0);
+    EXPECT_EQUAL(csk_tls_open(&slot, "again", destroy_and_set), 0);
     set_and_get(slot);
 }
 static void were_refused(void) {
@@ -175,7 +175,7 @@ static void leave_rcu(void) {
 static void leave_reads(void) {
     csk_tls_slot_t slot;
     EXPECT_EQUAL(++shared->stages[explore_thread()], 2);
-    EXPECT_EQUAL(csk_tls_open(NULL, destroy, &slot), 0);
+    EXPECT_EQUAL(csk_tls_open(&slot, NULL, destroy), 0);
     set_and_get(slot);
 }
 static void destroy_and_enroll(void *value) {
@@ -187,7 +187,7 @@ static void destroy_and_enroll(void *value) {
 static void ends_by_stages(void) {
     csk_tls_slot_t slot;
     EXPECT_EQUAL(csk_thread_exit_enroll(CSK_THREAD_EXIT_READS, leave_reads), 0);
-    EXPECT_EQUAL(csk_tls_open("stages", destroy_and_enroll, &slot), 0);
+    EXPECT_EQUAL(csk_tls_open(&slot, "stages", destroy_and_enroll), 0);
     set_and_get(slot);
     if (explore_thread() == 0) EXPECT_EQUAL(csk_thread_exit_enroll(CSK_THREAD_EXIT_RCU, leave_rcu), 0);
 }

@@ -26,7 +26,7 @@ static void is_found(csk_gate_condition_t *found, void *context, int status) {
     shared->order[shared->entered++] = (int)(found - conditions);
 }
 static int watch(int number, uint32_t place) {
-    return csk_gate_watch(gate, &conditions[number], csk_rank(0, place), is_set, &shared->flags[number], is_found,
+    return csk_gate_watch(gate, csk_rank(0, place), &conditions[number], is_set, &shared->flags[number], is_found,
                           NULL);
 }
 static void comes_by(void) {
@@ -91,8 +91,8 @@ static void notes_a_call(csk_waiter_t *waiter, void *context, int status) {
 }
 static void tries(void) {
     lock(0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[0], 9, CSK_NEVER, notes_a_call, NULL), 0);
-    EXPECT_EQUAL(csk_gate_await(gate, is_set, &shared->flags[0], 0, 0), ETIMEDOUT);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 9, &shared->waiters[0], CSK_NEVER, notes_a_call, NULL), 0);
+    EXPECT_EQUAL(csk_gate_await(gate, 0, is_set, &shared->flags[0], 0), ETIMEDOUT);
     EXPECT_EQUAL(shared->called, 0);
     unlock();
     EXPECT_EQUAL(shared->called, 1);
@@ -112,7 +112,7 @@ static void queues(csk_gate_condition_t *found, void *context, int status) {
     csk_waiter_t *waiter = &shared->waiters[found - conditions];
     (void)context;
     EXPECT_EQUAL(status, 0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, waiter, 0, CSK_NEVER, enters, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 0, waiter, CSK_NEVER, enters, NULL), 0);
 }
 static void makes_all_true(csk_waiter_t *waiter, void *context, int status) {
     (void)waiter, (void)context;
@@ -124,8 +124,8 @@ static void queues_three(void) {
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     lock(0);
     for (int i = 0; i < WATCHERS; i++)
-        EXPECT_EQUAL(csk_gate_watch(gate, &conditions[i], rank, is_set, &shared->flags[i], queues, NULL), 0);
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[WATCHERS], 9, CSK_NEVER, makes_all_true, NULL), 0);
+        EXPECT_EQUAL(csk_gate_watch(gate, rank, &conditions[i], is_set, &shared->flags[i], queues, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, 9, &shared->waiters[WATCHERS], CSK_NEVER, makes_all_true, NULL), 0);
     shared->flags[WATCHERS - 1] = 1;
     unlock();
     expect_order(WATCHERS, (const int[]){ 0, 1, 2 });
@@ -142,7 +142,7 @@ static void counts_calls(csk_gate_condition_t *found, void *context, int status)
     __atomic_fetch_add(&shared->called, 1, __ATOMIC_RELAXED);
 }
 static int watch_counted(int number) {
-    return csk_gate_watch(gate, &conditions[number], csk_rank(-number, CSK_PLACE_BACK), is_set, &shared->flags[number],
+    return csk_gate_watch(gate, csk_rank(-number, CSK_PLACE_BACK), &conditions[number], is_set, &shared->flags[number],
                           counts_calls, NULL);
 }
 static void watches_again(void) {

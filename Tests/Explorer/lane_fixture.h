@@ -21,8 +21,8 @@ static inline void failed(csk_waiter_t *waiter, void *context, int status) {
 }
 static inline void queue_timed(int index, int32_t priority, int64_t deadline_ns) {
     shared->lane.function = is_dispatched;
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), deadline_ns,
-                                    &shared->lane, failed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(priority, CSK_PLACE_BACK), &shared->waiters[index], &shared->lane,
+                                    deadline_ns, failed, NULL),
                  0);
 }
 static inline void queue(int index, int32_t priority) { queue_timed(index, priority, CSK_NEVER); }
@@ -66,8 +66,8 @@ static inline void is_resumed(csk_waiter_t *waiter, void *context, int status) {
     explore_set(flag, *flag + 1);
 }
 static inline void suspend(int index, int32_t priority) {
-    EXPECT_EQUAL(csk_gate_lock_lane(gate, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER,
-                                    &shared->lane, is_resumed, NULL),
+    EXPECT_EQUAL(csk_gate_lock_lane(gate, csk_rank(priority, CSK_PLACE_BACK), &shared->waiters[index], &shared->lane,
+                                    CSK_NEVER, is_resumed, NULL),
                  0);
 }
 static inline void go_on(int index) {
@@ -109,7 +109,7 @@ static inline void works(csk_waiter_t *waiter, void *context, int status) {
     unlock();
 }
 static inline void queue_plain(int index, int32_t priority) {
-    EXPECT_EQUAL(csk_gate_lock_async(gate, &shared->waiters[index], priority, CSK_NEVER, works, NULL), 0);
+    EXPECT_EQUAL(csk_gate_lock_async(gate, priority, &shared->waiters[index], CSK_NEVER, works, NULL), 0);
 }
 /* The closing waiter comes when so many have been inside. */
 static inline void is_closed(csk_waiter_t *waiter, void *context, int status) {

@@ -108,7 +108,7 @@ __attribute__((unused)) static void note(csk_waiter_t *waiter, void *context, in
 }
 __attribute__((unused)) static void queue_async(int index, int32_t priority, uint32_t permits, int64_t deadline,
                                                 csk_waiter_function_t function) {
-    EXPECT_EQUAL(csk_sem_wait_async(sem, &shared->waiters[index], csk_rank(priority, CSK_PLACE_BACK), permits, deadline,
+    EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(priority, CSK_PLACE_BACK), &shared->waiters[index], permits, deadline,
                                     function, NULL),
                  0);
 }

@@ -90,7 +90,7 @@ static void lock_when(bool nested) {
     note("csk_gate_lock_when_ranked", predicate, ticks);
     int expected = model_lock_when(predicate, rank, ticks);
     expect("csk_gate_lock_when_ranked",
-           csk_gate_lock_when_ranked(&gate, function_of(predicate), &cells[predicate / 2], rank, deadline(ticks)),
+           csk_gate_lock_when_ranked(&gate, rank, function_of(predicate), &cells[predicate / 2], deadline(ticks)),
            expected);
 }
 
@@ -101,7 +101,7 @@ static void await(bool nested) {
     note("csk_gate_await_ranked", predicate, ticks);
     int expected = model_await(predicate, rank, ticks);
     expect("csk_gate_await_ranked",
-           csk_gate_await_ranked(&gate, function_of(predicate), &cells[predicate / 2], rank, deadline(ticks)),
+           csk_gate_await_ranked(&gate, rank, function_of(predicate), &cells[predicate / 2], deadline(ticks)),
            expected);
 }
 
@@ -151,7 +151,7 @@ static void lock_async(void) {
     note("csk_gate_lock_async_ranked", who, rank);
     int expected = model_lock_async(who, rank);
     fuzz_expect_status("csk_gate_lock_async_ranked",
-                       csk_gate_lock_async_ranked(&gate, &waiters[index], rank, CSK_NEVER, false, on_turn,
+                       csk_gate_lock_async_ranked(&gate, rank, &waiters[index], false, CSK_NEVER, on_turn,
                                                   (void *)(intptr_t)who),
                        expected);
 }
@@ -172,7 +172,7 @@ static void watch(void) {
     note("csk_gate_watch", who, predicate);
     int expected = model_watch(who, predicate, rank);
     fuzz_expect_status("csk_gate_watch",
-                       csk_gate_watch(&gate, &watches[index], rank, function_of(predicate), &cells[predicate / 2],
+                       csk_gate_watch(&gate, rank, &watches[index], function_of(predicate), &cells[predicate / 2],
                                       on_condition, (void *)(intptr_t)who),
                        expected);
 }

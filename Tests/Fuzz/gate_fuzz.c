@@ -97,8 +97,8 @@ static void lock_async(void) {
     note(adoptable ? "csk_gate_lock_async_ranked, adoptable" : "csk_gate_lock_async", index, rank);
     int expected = model_lock_async(index, rank, deadline_ns, adoptable, with_function);
     int status =
-        plain ? csk_gate_lock_async(&gate, &waiters[index], (int32_t)(rank >> 2), deadline_ns, function, context)
-              : csk_gate_lock_async_ranked(&gate, &waiters[index], rank, deadline_ns, adoptable, function, context);
+        plain ? csk_gate_lock_async(&gate, (int32_t)(rank >> 2), &waiters[index], deadline_ns, function, context)
+              : csk_gate_lock_async_ranked(&gate, rank, &waiters[index], adoptable, deadline_ns, function, context);
     fuzz_expect_status("csk_gate_lock_async", status, expected);
 }
 

@@ -103,15 +103,15 @@ static void push(void) {
     }
     if (how == 0) {
         fuzz_note("csk_pqueue_trypush(%d, %d)", item, priority);
-        fuzz_expect_status("csk_pqueue_trypush", csk_pqueue_trypush(&queue, &items[item], priority), expected);
+        fuzz_expect_status("csk_pqueue_trypush", csk_pqueue_trypush(&queue, priority, &items[item]), expected);
     } else if (how == 1 || would_wait) {
         int64_t deadline_ns = passed_deadline();
         fuzz_note("csk_pqueue_timedpush(%d, %d)", item, priority);
-        fuzz_expect_status("csk_pqueue_timedpush", csk_pqueue_timedpush(&queue, &items[item], priority, deadline_ns),
+        fuzz_expect_status("csk_pqueue_timedpush", csk_pqueue_timedpush(&queue, priority, &items[item], deadline_ns),
                            expected);
     } else {
         fuzz_note("csk_pqueue_push(%d, %d)", item, priority);
-        fuzz_expect_status("csk_pqueue_push", csk_pqueue_push(&queue, &items[item], priority), expected);
+        fuzz_expect_status("csk_pqueue_push", csk_pqueue_push(&queue, priority, &items[item]), expected);
     }
 }
 
@@ -232,7 +232,7 @@ static void queue_waiter(int side) {
     csk_waiter_function_t function = with_function ? called : NULL;
     void *context = (void *)(intptr_t)index;
     fuzz_note("csk_pqueue_%s_async(%d, %d, %d)", side == PUSHES ? "push" : "pop", index, item, priority);
-    int status = side == PUSHES ? csk_pqueue_push_async(&queue, &waiters[index], &items[item], priority, deadline_ns,
+    int status = side == PUSHES ? csk_pqueue_push_async(&queue, priority, &waiters[index], &items[item], deadline_ns,
                                                         function, context)
                                 : csk_pqueue_pop_async(&queue, &waiters[index], deadline_ns, function, context);
     fuzz_expect_status("an asynchronous call", status, expected);

@@ -136,7 +136,7 @@ static void wait_async(void) {
         model_serve();
     }
     fuzz_expect_status("csk_sem_wait_async",
-                       csk_sem_wait_async(&sem, &waiters[index], rank, permits, deadline_ns,
+                       csk_sem_wait_async(&sem, rank, &waiters[index], permits, deadline_ns,
                                           with_function ? called : NULL, (void *)(intptr_t)index),
                        expected);
 }

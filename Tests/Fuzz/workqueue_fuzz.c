@@ -275,7 +275,7 @@ static void start_delayed(int queue) {
     NOTE("csk_delayed_start(%d, %d), %" PRId64 " ns, every %" PRId64 " ns", queue, FIRST_DELAYED + index, deadline_ns,
          period_ns);
     int expected = model_delayed_start(index, queue, rank, deadline_ns, period_ns);
-    int status = ranked ? csk_delayed_start_ranked(&delayed_works[index], queues[queue], rank, deadline_ns, period_ns,
+    int status = ranked ? csk_delayed_start_ranked(&delayed_works[index], rank, queues[queue], deadline_ns, period_ns,
                                                    on_work)
                         : csk_delayed_start(&delayed_works[index], queues[queue], deadline_ns, period_ns, on_work);
     fuzz_expect_status("csk_delayed_start", status, expected);

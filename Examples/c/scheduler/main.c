@@ -96,7 +96,7 @@ int main(void) {
         jobs[i].kind = i % kind_count;
         jobs[i].input = (uint64_t)i + 1;
         expected += collatz_steps(jobs[i].input);
-        expect(csk_pqueue_push(&scheduler.jobs, &jobs[i].item, priority_of_kind[jobs[i].kind]), "push");
+        expect(csk_pqueue_push(&scheduler.jobs, priority_of_kind[jobs[i].kind], &jobs[i].item), "push");
     }
     expect(csk_pqueue_close(&scheduler.jobs), "close");
     for (int i = 0; i < worker_count; i++) expect(pthread_join(workers[i], NULL), "pthread_join");

@@ -31,7 +31,7 @@ extension GateWaiter {
         var spare: UnsafeMutablePointer<csk_gate_lane_t>?
         while true {
             let status = unsafe csk_gate_lock_keyed(
-                gate, waiter, rank, deadline, lanes, UInt64(key), isQueue, &spare, Self.resolved, memory)
+                gate, rank, waiter, lanes, UInt64(key), isQueue, &spare, deadline, Self.resolved, memory)
             if status != ENOBUFS {
                 unsafe spare?.deallocate()
                 return status

@@ -55,7 +55,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
         let reference = unsafe Unmanaged.passRetained(self)
         let status = queue(at: rank) {
             let status = unsafe csk_gate_watch(
-                gate, kernelCondition, rank, Self.ask, reference.toOpaque(), Self.ended, reference.toOpaque())
+                gate, rank, kernelCondition, Self.ask, reference.toOpaque(), Self.ended, reference.toOpaque())
             if status != 0 { unsafe reference.release() }
             return status
         }
@@ -65,7 +65,7 @@ final class SuspendedCondition: SuspendedWaiter, @unchecked Sendable {
 
     /// The task waits for the predicate, or for the gate, or no longer.
     override func raise(to rank: Int64) {
-        unsafe csk_gate_raise_watch(gate, kernelCondition, rank)
+        unsafe csk_gate_raise_watch(gate, rank, kernelCondition)
         super.raise(to: rank)
     }
 

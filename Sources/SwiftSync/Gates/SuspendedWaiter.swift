@@ -26,7 +26,7 @@ class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
     /// If the grant came first, the grant resolves the wait.
     override func withdraw(_ cause: Int32) { unsafe waiter.cancel(gate) }
 
-    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_gate_raise(gate, $0, rank) } }
+    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_gate_raise(gate, rank, $0) } }
 
     /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value. A nil `rank` is that
     /// of the request, or of the task.

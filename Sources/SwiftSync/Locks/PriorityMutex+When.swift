@@ -98,8 +98,7 @@ extension PriorityMutex where Value: ~Copyable {
         let rank = RequestPriority.rankOfThread(naming: priority)
         let status = unsafe box.withUnsafeMutablePointers { header, value in
             unsafe GatePredicate.withKernelForm(of: { unsafe predicate(value.pointee) }) {
-                unsafe csk_gate_lock_when_ranked(
-                    Layout.first(of: header), $0, $1, rank, deadline)
+                unsafe csk_gate_lock_when_ranked(Layout.first(of: header), rank, $0, $1, deadline)
             }
         }
         return hasEntered(status)

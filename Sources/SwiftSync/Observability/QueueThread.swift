@@ -33,7 +33,7 @@ struct QueueThread {
 
     static let slot: csk_tls_slot_t = {
         var slot: csk_tls_slot_t = 0
-        let status = unsafe csk_tls_open("SwiftSync.QueueThread", { unsafe $0?.deallocate() }, &slot)
+        let status = unsafe csk_tls_open(&slot, "SwiftSync.QueueThread", { unsafe $0?.deallocate() })
         if status != 0 { fatalError("EventRecorder: \(statusText(status))") }
         // In the child of a fork, the thread has another number.
         pthread_atfork(nil, nil) {

@@ -74,7 +74,7 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
     @usableFromInline
     func beginUpdate(deadline: Int64) -> Int32 {
         var value: UnsafeRawPointer?
-        return unsafe withSnapshot { unsafe csk_snapshot_update_begin($0, deadline, &value) }
+        return unsafe withSnapshot { unsafe csk_snapshot_update_begin($0, &value, deadline) }
     }
 
     /// The current value, valid while the caller's update lasts.

@@ -51,7 +51,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
             testStep("SemaphoreWait: knows its rank", self)
             let status = queue(at: rank) {
                 unsafe waiter.lock(owner: self) {
-                    unsafe csk_sem_wait_async(semaphore, $0, rank, permits, deadline, $1, $2)
+                    unsafe csk_sem_wait_async(semaphore, rank, $0, permits, deadline, $1, $2)
                 }
             }
             if status == 0 { raiseHolder(from: CommandRank.taskPriority(of: rank)) }
@@ -59,7 +59,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
         }
     }
 
-    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, $0, rank) } }
+    override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, rank, $0) } }
 
     /// A hand-off before this call sees the priority of the wait, but not a higher one of the task.
     private func raiseHolder(from priority: TaskPriority) {

@@ -13,7 +13,7 @@ enum ThreadLocalSlots {
     private static func open(name: String, destructor: csk_tls_destructor_t?) -> csk_tls_slot_t {
         var slot: csk_tls_slot_t = 0
         var name = name
-        let status = name.withUTF8 { unsafe csk_tls_open_bytes($0.baseAddress, $0.count, destructor, &slot) }
+        let status = name.withUTF8 { unsafe csk_tls_open_bytes(&slot, $0.baseAddress, $0.count, destructor) }
         if status != 0 { fatalError("ThreadLocalValue: \(statusText(status))") }
         return slot
     }

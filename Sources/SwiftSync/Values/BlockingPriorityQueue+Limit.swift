@@ -7,8 +7,8 @@ extension TimeLimit {
         _ item: UnsafeMutablePointer<csk_pqueue_item_t>, _ priority: Int32,
         to queue: UnsafeMutablePointer<csk_pqueue_t>
     ) -> Int32 {
-        let status = unsafe csk_pqueue_trypush(queue, item, priority)
-        return status == EAGAIN ? unsafe csk_pqueue_timedpush(queue, item, priority, deadline()) : status
+        let status = unsafe csk_pqueue_trypush(queue, priority, item)
+        return status == EAGAIN ? unsafe csk_pqueue_timedpush(queue, priority, item, deadline()) : status
     }
 
     @usableFromInline

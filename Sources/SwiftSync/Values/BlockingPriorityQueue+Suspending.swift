@@ -44,7 +44,7 @@ extension BlockingPriorityQueue {
             let item = Item.make(element)
             var status =
                 Task.isCancelledByOthers
-                ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, item.link, priority.rawValue)
+                ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, priority.rawValue, item.link)
             if status == EAGAIN {
                 status = await unsafe timeout.awaitRoom(
                     for: item.link, priority.rawValue, in: owner.queue, of: owner)

@@ -87,7 +87,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @discardableResult
     public func push(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = unsafe withQueue { unsafe csk_pqueue_push($0, item.link, priority.rawValue) }
+        let status = unsafe withQueue { unsafe csk_pqueue_push($0, priority.rawValue, item.link) }
         if status == 0 { return true }
         item.destroy()
         reportRefusal(status)
@@ -102,7 +102,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
         let item = Item.make(element)
-        let status = unsafe withQueue { unsafe csk_pqueue_trypush($0, item.link, priority.rawValue) }
+        let status = unsafe withQueue { unsafe csk_pqueue_trypush($0, priority.rawValue, item.link) }
         if status == 0 { return true }
         item.destroy()
         if status != EAGAIN { reportRefusal(status) }

@@ -20,7 +20,7 @@ final class PriorityQueueWait: KernelWait, @unchecked Sendable {
     ) async -> Int32 {
         await wait() {
             unsafe waiter.lock(owner: self) {
-                unsafe csk_pqueue_push_async(queue, $0, item, priority, deadline, $1, $2)
+                unsafe csk_pqueue_push_async(queue, priority, $0, item, deadline, $1, $2)
             }
         }
     }

@@ -84,7 +84,7 @@ final class DelayedQueueWork: DelayedWork, @unchecked Sendable {
         let reference = unsafe Unmanaged.passRetained(self as DelayedQueueWork)
         storage.pointee.owner = unsafe reference
         let status = unsafe csk_delayed_start_ranked(
-            delayed, core.queue, rank, deadline, period, period == 0 ? Self.once : Self.again)
+            delayed, rank, core.queue, deadline, period, period == 0 ? Self.once : Self.again)
         if status != 0 {
             unsafe reference.release()
             body = nil

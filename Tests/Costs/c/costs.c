@@ -92,19 +92,19 @@ static void sem_try_in_vain(void) {
 }
 static void sem_called(csk_waiter_t *called, void *context, int status) { (void)called, (void)context, (void)status; }
 static void sem_queue_and_cancel(void) {
-    must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_wait_async(&none, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, sem_called, NULL));
     must(csk_sem_cancel(&none, &waiter));
 }
 static void sem_queue_and_serve(void) {
-    must(csk_sem_wait_async(&none, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_wait_async(&none, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, sem_called, NULL));
     must(csk_sem_signal(&none, 1));
 }
 static void sem_callback_at_once(void) {
-    must(csk_sem_wait_async(&permits, &waiter, csk_rank(0, CSK_PLACE_BACK), 1, CSK_NEVER, sem_called, NULL));
+    must(csk_sem_wait_async(&permits, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, sem_called, NULL));
     must(csk_sem_signal(&permits, 1));
 }
 static void gate_callback_at_once(void) {
-    must(csk_gate_lock_async(&fast, &waiter, 0, CSK_NEVER, sem_called, NULL));
+    must(csk_gate_lock_async(&fast, 0, &waiter, CSK_NEVER, sem_called, NULL));
     must(csk_gate_unlock(&fast));
 }
 
@@ -131,7 +131,7 @@ static void enqueue_ranked(void) {
 }
 static void push_and_pop(void) {
     csk_pqueue_item_t *taken;
-    must(csk_pqueue_push(&elements, &item, 0));
+    must(csk_pqueue_push(&elements, 0, &item));
     must(csk_pqueue_pop(&elements, &taken));
 }
 
@@ -157,7 +157,7 @@ static void make(void) {
     must(csk_sem_init(&none, 0, 0));
     must(csk_workqueue_create(&queue, NULL));
     must(csk_pqueue_init(&elements, 0));
-    must(csk_tls_open("costs", NULL, &slot));
+    must(csk_tls_open(&slot, "costs", NULL));
     must(csk_tls_set(slot, &number));
 }
 

@@ -57,7 +57,7 @@
  *
  *     int take(void) {
  *         int64_t deadline = csk_deadline_after(5000000);
- *         int status = csk_gate_lock_when(&gate, is_filled, NULL, 0, deadline);
+ *         int status = csk_gate_lock_when(&gate, 0, is_filled, NULL, deadline);
  *         if (status != 0) return status;
  *         count--;
  *         return csk_gate_unlock(&gate);
@@ -86,29 +86,29 @@ typedef bool (*csk_gate_predicate_t)(void *context);
 /* Waits until the predicate is true, or until `deadline_ns` (CSK_NEVER: for ever). The calling thread holds the gate,
  * and holds it again when this returns, whatever it returns. In between the gate is left, unless the predicate was true
  * at once or the deadline has passed. Returns 0 if the predicate is true; ETIMEDOUT, EPERM, EINVAL or ESHUTDOWN. */
-CSK_API CSK_MUST_USE int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
-                                               csk_rank_t rank, int64_t deadline_ns);
-CSK_MUST_USE static inline int csk_gate_await(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
-                                              int32_t priority, int64_t deadline_ns) {
-    return csk_gate_await_ranked(gate, predicate, context, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
+CSK_API CSK_MUST_USE int csk_gate_await_ranked(csk_gate_t *gate, csk_rank_t rank, csk_gate_predicate_t predicate,
+                                               void *context, int64_t deadline_ns);
+CSK_MUST_USE static inline int csk_gate_await(csk_gate_t *gate, int32_t priority, csk_gate_predicate_t predicate,
+                                              void *context, int64_t deadline_ns) {
+    return csk_gate_await_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), predicate, context, deadline_ns);
 }
 
 /* Takes the gate once the predicate is true. After 0 the gate is held and the predicate true; after ETIMEDOUT, EDEADLK,
  * EINVAL or ESHUTDOWN it is not held. */
-CSK_API CSK_MUST_USE int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
-                                                   csk_rank_t rank, int64_t deadline_ns);
-CSK_MUST_USE static inline int csk_gate_lock_when(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context,
-                                                  int32_t priority, int64_t deadline_ns) {
-    return csk_gate_lock_when_ranked(gate, predicate, context, csk_rank(priority, CSK_PLACE_BACK), deadline_ns);
+CSK_API CSK_MUST_USE int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_rank_t rank, csk_gate_predicate_t predicate,
+                                                   void *context, int64_t deadline_ns);
+CSK_MUST_USE static inline int csk_gate_lock_when(csk_gate_t *gate, int32_t priority, csk_gate_predicate_t predicate,
+                                                  void *context, int64_t deadline_ns) {
+    return csk_gate_lock_when_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), predicate, context, deadline_ns);
 }
 
 /* As csk_gate_lock_when, for a recursive gate, which csk_gate_unlock_recursive leaves. A thread that holds it has one
  * more level then. EAGAIN at 2^32 levels; never EDEADLK. */
-CSK_MUST_USE static inline int csk_gate_lock_when_recursive(csk_gate_t *gate, csk_gate_predicate_t predicate,
-                                                            void *context, int32_t priority, int64_t deadline_ns) {
+CSK_MUST_USE static inline int csk_gate_lock_when_recursive(
+    csk_gate_t *gate, int32_t priority, csk_gate_predicate_t predicate, void *context, int64_t deadline_ns) {
     int status = predicate != NULL ? csk_gate_lock_recursive(gate, priority, deadline_ns) : EINVAL;
     if (status != 0) return status;
-    status = csk_gate_await(gate, predicate, context, priority, deadline_ns);
+    status = csk_gate_await(gate, priority, predicate, context, deadline_ns);
     if (status != 0) (void)csk_gate_unlock_recursive(gate);
     return status;
 }
@@ -150,7 +150,7 @@ struct csk_gate_condition {
  * (the gate was granted to an asynchronous waiter); the predicate is false, and the gate stays held. Returns 0; EINVAL;
  * EPERM; EBUSY when the condition is in use; ESHUTDOWN. Never blocks. O(n) where its rank is below that of others that
  * wait for predicates. */
-CSK_API CSK_MUST_USE int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank,
+CSK_API CSK_MUST_USE int csk_gate_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t *condition,
                                         csk_gate_predicate_t predicate, void *predicate_context,
                                         csk_gate_condition_function_t function, void *context);
 /* Ends that. After 0 the function has been called with ECANCELED, or is being called; where the predicate is asked at
@@ -159,7 +159,7 @@ CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
 /* Gives a condition that waits a higher rank: among those of that rank it stands where it arrived. A rank that is not
  * higher changes nothing. Never waits. O(n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
  * csk_gate_unwatch does. */
-CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank);
+CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t *condition);
 /* The rank that a condition has when its function is called, for that function: what it queues at this rank has the
  * condition's place. It is of CSK_PLACE_UNNAMED where that of the condition was; and the highest there is, for one that
  * was overtaken too often. */

@@ -4,6 +4,10 @@
  * other global variable, but that the allocator sets errno where it has no memory. A deadline is an absolute
  * CLOCK_MONOTONIC time in nanoseconds, so a step of the wall clock changes nothing.
  *
+ * Arguments stand in one order: the object; second, the priority or the rank; what is given to the object (a waiter, an
+ * item, a predicate with its context), or where to store what it gives; in what way (a mode, a number of permits); the
+ * deadline; and last the function that is called, with its context.
+ *
  * Where its header does not say otherwise, a function may be called from any thread at any time. But what makes or ends
  * an object needs it for itself.
  *

@@ -70,7 +70,7 @@ CSK_API CSK_MUST_USE int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue
                                            int64_t period_ns, csk_work_function_t function);
 
 /* Starts delayed work with a rank, as csk_delayed_start does. */
-CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank,
+CSK_API CSK_MUST_USE int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_rank_t rank, csk_workqueue_t *queue,
                                                   int64_t deadline_ns, int64_t period_ns, csk_work_function_t function);
 
 /* Stops delayed work. After 0 its function is not called any more. After EBUSY it is periodic work that runs right now,

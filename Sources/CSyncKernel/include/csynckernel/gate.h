@@ -73,7 +73,7 @@
  *         if (csk_gate_timedlock(&gate, 10, deadline) != 0) return 1;
  *         balance += 100;
  *         // Granted when this thread leaves.
- *         int status = csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, add_interest, &interest);
+ *         int status = csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, add_interest, &interest);
  *         if (status != 0) return 1;
  *         csk_gate_unlock(&gate);
  *
@@ -308,12 +308,12 @@ static inline int csk_gate_unlock_recursive(csk_gate_t *gate) {
  * does not. An adoptable waiter stays in use until csk_gate_adopt has returned 0. Returns 0; ESHUTDOWN; EBUSY when the
  * waiter is in use; EINVAL without a function; EAGAIN or ENOMEM when the timer thread can't be started. Never waits for
  * the gate. The calling thread itself may hold the gate: the waiter is then granted the gate once the thread leaves. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority,
+CSK_API CSK_MUST_USE int csk_gate_lock_async(csk_gate_t *gate, int32_t priority, csk_waiter_t *waiter,
                                              int64_t deadline_ns, csk_waiter_function_t function, void *context);
 /* Queues `waiter` at any rank. EINVAL also for a rank that csk_rank does not give. The grant of an `adoptable` waiter
  * is provisional until csk_gate_adopt: see there. */
-CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
-                                                    int64_t deadline_ns, bool adoptable, csk_waiter_function_t function,
+CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
+                                                    bool adoptable, int64_t deadline_ns, csk_waiter_function_t function,
                                                     void *context);
 
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
@@ -325,7 +325,7 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter);
  * that is not higher changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters,
  * that of this one too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
  * csk_gate_cancel does. A waiter that is queued again by csk_gate_relock_async has the rank that it had. */
-CSK_API int csk_gate_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank);
+CSK_API int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
@@ -369,8 +369,8 @@ CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, 
  * another. The function of the granted waiter is called, and adopts. */
 
 /* Queues `waiter` as csk_gate_lock_async_ranked does, in a lane. */
-CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
-                                            int64_t deadline_ns, csk_gate_lane_t *lane, csk_waiter_function_t function,
+CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
+                                            csk_gate_lane_t *lane, int64_t deadline_ns, csk_waiter_function_t function,
                                             void *context);
 
 /* Queues `waiter` in the lane of the queue or executor that `key` names, a different number for each. The lane is
@@ -379,9 +379,10 @@ CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_waiter_t *wait
  * the gate has no waiters and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
  * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(n / 16) more,
  * where n is the most lanes that were ever in use at once. */
-CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank,
-                                             int64_t deadline_ns, csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
-                                             csk_gate_lane_t **spare, csk_waiter_function_t function, void *context);
+CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
+                                             csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
+                                             csk_gate_lane_t **spare, int64_t deadline_ns,
+                                             csk_waiter_function_t function, void *context);
 
 /* Takes a lane out of a set that is no longer in use, so that its memory can be freed. Returns NULL when there is none
  * left. */

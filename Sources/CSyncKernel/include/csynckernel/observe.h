@@ -29,7 +29,7 @@
  *         csk_observe(&observer);
  *         if (csk_gate_lock(&gate, 0) != 0) return 1;
  *         // Waits for the gate without a thread.
- *         if (csk_gate_lock_async(&gate, &waiter, 0, CSK_NEVER, leave, &gate)) return 1;
+ *         if (csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, leave, &gate)) return 1;
  *         csk_gate_unlock(&gate);
  *         csk_observe(NULL);
  *         printf("%u\n", waits);

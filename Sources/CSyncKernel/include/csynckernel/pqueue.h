@@ -37,8 +37,8 @@
  *     int main(void) {
  *         static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
  *         static job_t plain = { .name = "plain" }, urgent = { .name = "urgent" };
- *         if (csk_pqueue_push(&queue, &plain.item, 0) != 0) return 1;
- *         if (csk_pqueue_push(&queue, &urgent.item, 10) != 0) return 1;
+ *         if (csk_pqueue_push(&queue, 0, &plain.item) != 0) return 1;
+ *         if (csk_pqueue_push(&queue, 10, &urgent.item) != 0) return 1;
  *         csk_pqueue_close(&queue);
  *
  *         csk_pqueue_item_t *item;
@@ -110,14 +110,14 @@ CSK_API int csk_pqueue_destroy(csk_pqueue_t *queue);
 
 /* Adds an item. Waits for room in a full bounded queue. Returns ESHUTDOWN once the queue is closed, also when that
  * happens during the wait; the item is still the caller's then. O(1). */
-CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
+CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item);
 /* Adds an item, and waits for room until `deadline_ns`. After that it returns ETIMEDOUT, and never earlier. A deadline
  * that has passed tries once. */
-CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority,
+CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item,
                                               int64_t deadline_ns);
 /* Adds an item without waiting. Returns EAGAIN when the queue is full, or when every free place is promised to threads
  * that waited. */
-CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority);
+CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item);
 
 /* Takes the first item in order into `*item`, and waits while none is available. Returns ESHUTDOWN once the queue is
  * closed and empty, or closed and every item is promised to threads that waited. O(log n) amortized. */
@@ -144,9 +144,9 @@ CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_
  * trypop are the better way to try.
  *
  * Adds an item, which is the caller's again if the function is called with another status than 0. O(1). */
-CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, csk_waiter_t *waiter, csk_pqueue_item_t *item,
-                                               int32_t priority, int64_t deadline_ns, csk_waiter_function_t function,
-                                               void *context);
+CSK_API CSK_MUST_USE int csk_pqueue_push_async(csk_pqueue_t *queue, int32_t priority, csk_waiter_t *waiter,
+                                               csk_pqueue_item_t *item, int64_t deadline_ns,
+                                               csk_waiter_function_t function, void *context);
 /* Takes the first item in order, which csk_pqueue_taken gives. O(log n) amortized. */
 CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t deadline_ns,
                                               csk_waiter_function_t function, void *context);

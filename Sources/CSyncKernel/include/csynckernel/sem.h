@@ -185,7 +185,7 @@ CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
  * whatever thread gave the permits or ended the wait, possibly before csk_sem_wait_async returns. It never runs
  * recursively, runs without any lock, and must not block. Never waits. Returns 0; EINVAL, also without a function;
  * EBUSY (the waiter is in use); EUSERS; EAGAIN or ENOMEM (the timer thread can't be started). */
-CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits,
+CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter, uint32_t permits,
                                             int64_t deadline_ns, csk_waiter_function_t function, void *context);
 /* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
  * does not wait. */
@@ -193,7 +193,7 @@ CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter);
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing. Never waits. It may run functions of waiters, that of this one too. O(log n) amortized, and for each
  * that it serves. Returns 0; EINVAL for a rank that is none; or EBUSY where the waiter does not wait. */
-CSK_API int csk_sem_raise(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank);
+CSK_API int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */
 

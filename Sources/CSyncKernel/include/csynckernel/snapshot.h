@@ -28,7 +28,7 @@
  *
  *     static int add_route(void) {
  *         const void *value;
- *         int status = csk_snapshot_update_begin(&snapshot, CSK_NEVER, &value);
+ *         int status = csk_snapshot_update_begin(&snapshot, &value, CSK_NEVER);
  *         if (status != 0) return status;
  *         const struct routes *old = value;
  *         struct routes *fresh = malloc(sizeof *fresh);
@@ -94,7 +94,7 @@ static inline int csk_snapshot_read_end(void) { return csk_rcu_read_unlock(); }
 /* Makes the caller the only updater, and waits for others until `deadline_ns`. It stores the value in `*value`, which
  * stays valid until the update ends. Reading goes on meanwhile. Returns 0, ETIMEDOUT, or EDEADLK when the calling
  * thread is updating this snapshot already. */
-CSK_API CSK_MUST_USE int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value);
+CSK_API CSK_MUST_USE int csk_snapshot_update_begin(csk_snapshot_t *snapshot, const void **value, int64_t deadline_ns);
 
 /* Publishes `value`, ends the update and retires the old value. `node` is inside the new value; `reclaim` is called
  * with it once the value was replaced and a grace period has passed. `value` and `node` may be NULL: then there is no

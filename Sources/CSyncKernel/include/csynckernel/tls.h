@@ -54,7 +54,7 @@
  *
  *     int main(void) {
  *         pthread_t thread;
- *         if (csk_tls_open("parser.buffer", free_buffer, &slot) != 0) return 1;
+ *         if (csk_tls_open(&slot, "parser.buffer", free_buffer) != 0) return 1;
  *         if (pthread_create(&thread, NULL, parse, NULL) != 0) return 1;
  *         pthread_join(thread, NULL);
  *         return freed != 1;
@@ -81,10 +81,10 @@ enum { CSK_TLS_ROUNDS = 4 };
  *
  * Returns 0; EINVAL: the name's slot has another destructor; ENOMEM; or EAGAIN at 2^32 slots. After an error nothing
  * has changed. O(length + log(slots)). */
-CSK_API CSK_MUST_USE int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot);
+CSK_API CSK_MUST_USE int csk_tls_open(csk_tls_slot_t *slot, const char *name, csk_tls_destructor_t destructor);
 /* As csk_tls_open, for a name of `length` bytes, of which any may be zero. */
-CSK_API CSK_MUST_USE int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor,
-                                            csk_tls_slot_t *slot);
+CSK_API CSK_MUST_USE int csk_tls_open_bytes(csk_tls_slot_t *slot, const void *name, size_t length,
+                                            csk_tls_destructor_t destructor);
 
 /* Gives the calling thread's value, or NULL if it has none. O(1). */
 CSK_API void *csk_tls_get(csk_tls_slot_t slot);

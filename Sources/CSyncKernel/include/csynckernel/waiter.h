@@ -34,8 +34,8 @@
  *         static csk_waiter_t waiter;
  *         bool entered = false;
  *         csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
- *         if (csk_sem_init(&sem, 1, 1) != 0 || csk_sem_wait(&sem, rank, 1, CSK_NEVER) != 0) return 1;
- *         if (csk_sem_wait_async(&sem, &waiter, rank, 1, CSK_NEVER, enter, &entered) != 0) return 1;
+ *         if (csk_sem_init(&sem, 1, 1) != 0 || csk_sem_wait(&sem, 0, 1) != 0) return 1;
+ *         if (csk_sem_wait_async(&sem, rank, &waiter, 1, CSK_NEVER, enter, &entered) != 0) return 1;
  *         printf("it %s\n", entered ? "has entered" : "waits");
  *         csk_sem_signal(&sem, 1);
  *         printf("it %s\n", entered ? "has entered" : "waits");

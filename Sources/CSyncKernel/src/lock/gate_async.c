@@ -165,8 +165,8 @@ static int queue_waiter(csk_gate_t *gate, csk_waiter_t *waiter, const request_t 
     return status;
 }
 
-int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                               bool adoptable, csk_waiter_function_t function, void *context) {
+int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, bool adoptable,
+                               int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     if (function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (adoptable || deadline_ns != CSK_NEVER) {
         int error = csk_timer_prepare();
@@ -185,25 +185,25 @@ static int queue_in_lane(csk_gate_t *gate, csk_waiter_t *waiter, const request_t
     return queue_waiter(gate, waiter, request);
 }
 
-int csk_gate_lock_lane(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                       csk_gate_lane_t *lane, csk_waiter_function_t function, void *context) {
+int csk_gate_lock_lane(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, csk_gate_lane_t *lane,
+                       int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     if (lane == NULL) return EINVAL;
     request_t request = { function, context, lane, rank, deadline_ns, .adoptable = true };
     return queue_in_lane(gate, waiter, &request);
 }
 
-int csk_gate_lock_keyed(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank, int64_t deadline_ns,
-                        csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare,
-                        csk_waiter_function_t function, void *context) {
+int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, csk_gate_lanes_t *lanes, uint64_t key,
+                        bool is_queue, csk_gate_lane_t **spare, int64_t deadline_ns, csk_waiter_function_t function,
+                        void *context) {
     if (lanes == NULL || spare == NULL) return EINVAL;
     request_t request = { function,          context,        NULL,           rank,       deadline_ns,
                           .adoptable = true, .lanes = lanes, .spare = spare, .key = key, .is_queue = is_queue };
     return queue_in_lane(gate, waiter, &request);
 }
 
-int csk_gate_lock_async(csk_gate_t *gate, csk_waiter_t *waiter, int32_t priority, int64_t deadline_ns,
+int csk_gate_lock_async(csk_gate_t *gate, int32_t priority, csk_waiter_t *waiter, int64_t deadline_ns,
                         csk_waiter_function_t function, void *context) {
-    return csk_gate_lock_async_ranked(gate, waiter, csk_rank(priority, CSK_PLACE_BACK), deadline_ns, false, function,
+    return csk_gate_lock_async_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), waiter, false, deadline_ns, function,
                                       context);
 }
 
@@ -217,7 +217,7 @@ int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t
 int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) { return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY; }
 
 /* To the rest of the gate this is a waiter that comes, and that has its ticket already. */
-int csk_gate_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank) {
+int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter) {
     if (!csk_is_rank(rank)) return EINVAL;
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);

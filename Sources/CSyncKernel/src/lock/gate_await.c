@@ -79,7 +79,7 @@ static int wait_in_list(csk_gate_t *gate, csk_gate_predicate_t predicate, void *
     return status;
 }
 
-int csk_gate_await_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
+int csk_gate_await_ranked(csk_gate_t *gate, csk_rank_t rank, csk_gate_predicate_t predicate, void *context,
                           int64_t deadline_ns) {
     if (predicate == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
@@ -120,7 +120,7 @@ static int come_again_or_wait(csk_gate_t *gate, csk_gate_predicate_t predicate, 
     return status;
 }
 
-int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_gate_predicate_t predicate, void *context, csk_rank_t rank,
+int csk_gate_lock_when_ranked(csk_gate_t *gate, csk_rank_t rank, csk_gate_predicate_t predicate, void *context,
                               int64_t deadline_ns) {
     if (predicate == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     int status = csk_gate_enter_fast(gate) ? 0

@@ -241,7 +241,7 @@ void csk_gate_condition_end(csk_gate_t *gate, csk_gate_condition_t *self) {
 
 /* ---- Asynchronously ---------------------------------------------------------------------------------------------- */
 
-int csk_gate_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank, csk_gate_predicate_t predicate,
+int csk_gate_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t *condition, csk_gate_predicate_t predicate,
                    void *predicate_context, csk_gate_condition_function_t function, void *context) {
     if (predicate == NULL || function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (csk_gate_holder(gate) != CSK_GATE_NOBODY && !csk_gate_is_mine(gate)) return EPERM;
@@ -278,7 +278,7 @@ static void ask_anew(const csk_gate_t *gate) {
         if (at->asked != NOT_ASKED) at->asked = ASKED_ANEW;
 }
 
-int csk_gate_raise_watch(csk_gate_t *gate, csk_gate_condition_t *condition, csk_rank_t rank) {
+int csk_gate_raise_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t *condition) {
     if (!csk_is_rank(rank)) return EINVAL;
     csk_gate_lock_queue(gate);
     bool waits = csk_waiter_state(&condition->waiter) == WAITER_QUEUED && !condition->canceled;

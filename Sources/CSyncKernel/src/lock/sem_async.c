@@ -9,7 +9,7 @@ static bool take_out(csk_sem_t *sem, csk_waiter_t *waiter, int status) {
 
 static void deadline_passed(csk_timer_t *timer, void *sem) { take_out(sem, csk_waiter_of_deadline(timer), ETIMEDOUT); }
 
-int csk_sem_wait_async(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, int64_t deadline_ns,
+int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter, uint32_t permits, int64_t deadline_ns,
                        csk_waiter_function_t function, void *context) {
     if (function == NULL || !csk_sem_is_request(sem, rank, permits)) return EINVAL;
     if (deadline_ns != CSK_NEVER) {
@@ -31,7 +31,7 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, ui
     return has_room ? 0 : EUSERS;
 }
 
-int csk_sem_raise(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank) {
+int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter) {
     rank = csk_rank_in_order(rank);
     if (!csk_is_rank(rank)) return EINVAL;
     csk_effects_t effects = { 0 };

@@ -113,7 +113,7 @@ static void time_has_come(csk_timer_t *timer, void *context) {
     if (error == 0 || call_inside(queue, &delayed->work, error)) csk_workqueue_unpin(queue);
 }
 
-int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns,
+int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_rank_t rank, csk_workqueue_t *queue, int64_t deadline_ns,
                              int64_t period_ns, csk_work_function_t function) {
     if (function == NULL || period_ns < 0) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && csk_rank_in_order(rank) != csk_workqueue_rank(queue))
@@ -138,7 +138,7 @@ int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_workqueue_t *queue, csk
 
 int csk_delayed_start(csk_delayed_t *delayed, csk_workqueue_t *queue, int64_t deadline_ns, int64_t period_ns,
                       csk_work_function_t function) {
-    return csk_delayed_start_ranked(delayed, queue, csk_workqueue_rank(queue), deadline_ns, period_ns, function);
+    return csk_delayed_start_ranked(delayed, csk_workqueue_rank(queue), queue, deadline_ns, period_ns, function);
 }
 
 int csk_delayed_cancel(csk_delayed_t *delayed) {

@@ -177,15 +177,15 @@ int csk_pqueue_destroy(csk_pqueue_t *queue) {
     return pthread_mutex_destroy(&queue->mutex);
 }
 
-int csk_pqueue_push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority) {
+int csk_pqueue_push(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item) {
     return push(queue, item, priority, true, CSK_NEVER);
 }
 
-int csk_pqueue_timedpush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, int64_t deadline_ns) {
+int csk_pqueue_timedpush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item, int64_t deadline_ns) {
     return push(queue, item, priority, true, deadline_ns);
 }
 
-int csk_pqueue_trypush(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority) {
+int csk_pqueue_trypush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item) {
     return push(queue, item, priority, false, CSK_NEVER);
 }
 

@@ -46,7 +46,7 @@ static int queue_waiter(csk_pqueue_t *queue, csk_waiter_t *waiter, uint8_t mode,
     return status;
 }
 
-int csk_pqueue_push_async(csk_pqueue_t *queue, csk_waiter_t *waiter, csk_pqueue_item_t *item, int32_t priority,
+int csk_pqueue_push_async(csk_pqueue_t *queue, int32_t priority, csk_waiter_t *waiter, csk_pqueue_item_t *item,
                           int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     return queue_waiter(queue, waiter, PQUEUE_PUSHES, item, priority, deadline_ns, function, context);
 }

@@ -9,7 +9,7 @@
 #include "base/platform.h"
 #include "thread/name.h"
 
-int csk_snapshot_update_begin(csk_snapshot_t *snapshot, int64_t deadline_ns, const void **value) {
+int csk_snapshot_update_begin(csk_snapshot_t *snapshot, const void **value, int64_t deadline_ns) {
     int error = csk_gate_timedlock(&snapshot->updating, 0, deadline_ns);
     if (error != 0) return error;
     *value = csk_load(&snapshot->value, CSK_RELAXED);
@@ -34,7 +34,7 @@ int csk_snapshot_update_cancel(csk_snapshot_t *snapshot) { return csk_gate_unloc
 
 int csk_snapshot_store(csk_snapshot_t *snapshot, const void *value, csk_rcu_node_t *node, csk_rcu_function_t reclaim) {
     const void *old;
-    int error = csk_snapshot_update_begin(snapshot, CSK_NEVER, &old);
+    int error = csk_snapshot_update_begin(snapshot, &old, CSK_NEVER);
     if (error != 0) return error;
     error = csk_snapshot_update_end(snapshot, value, node, reclaim);
     if (error != 0) csk_snapshot_update_cancel(snapshot);

@@ -102,7 +102,7 @@ static int open_anonymous(csk_tls_destructor_t destructor, csk_tls_slot_t *index
     return error;
 }
 
-int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t destructor, csk_tls_slot_t *index) {
+int csk_tls_open_bytes(csk_tls_slot_t *index, const void *name, size_t length, csk_tls_destructor_t destructor) {
     if (name == NULL) return open_anonymous(destructor, index);
     uint64_t hash = hash_of(name, length), way = hash;
     struct slot *found, *made = NULL, **place = find_place(&names, way, hash, name, length, &found, &way);
@@ -124,8 +124,8 @@ int csk_tls_open_bytes(const void *name, size_t length, csk_tls_destructor_t des
     return 0;
 }
 
-int csk_tls_open(const char *name, csk_tls_destructor_t destructor, csk_tls_slot_t *slot) {
-    return csk_tls_open_bytes(name, name == NULL ? 0 : strlen(name), destructor, slot);
+int csk_tls_open(csk_tls_slot_t *slot, const char *name, csk_tls_destructor_t destructor) {
+    return csk_tls_open_bytes(slot, name, name == NULL ? 0 : strlen(name), destructor);
 }
 
 /* ---- Values ------------------------------------------------------------------------------------------------------ */
