@@ -1,6 +1,7 @@
 /* await_test.c: what waiting for predicates promises: order, one thread for one change, deadlines, all forms of the
  * gate, refusals, and a bounded buffer of which no item may be lost. */
 #include <csynckernel/csynckernel.h>
+#include <csynckernel/lanes.h>
 
 #include "test.h"
 

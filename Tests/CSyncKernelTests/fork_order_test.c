@@ -5,6 +5,7 @@
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
+#include <csynckernel/lanes.h>
 
 #include "base/platform.h"
 #include "lock/gate_queue.h"

@@ -10,6 +10,7 @@
 #include <dirent.h>
 
 #include <csynckernel/csynckernel.h>
+#include <csynckernel/lanes.h>
 #include <dlfcn.h>
 #include <signal.h>
 

@@ -1,6 +1,7 @@
 /* gate_lane_test.c: lanes: waiters that are performed on one queue or executor begin in order, whoever passes them
  * meanwhile. */
 #include <csynckernel/csynckernel.h>
+#include <csynckernel/lanes.h>
 
 #include "gate_fixture.h"
 

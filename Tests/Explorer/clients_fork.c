@@ -3,6 +3,7 @@
  *
  * More than 400 lines: each client is short, and what a thread forks beside is the same record. */
 #include "csynckernel/delayed.h"
+#include "csynckernel/lanes.h"
 #include "csynckernel/mutex.h"
 #include "csynckernel/rwlock.h"
 

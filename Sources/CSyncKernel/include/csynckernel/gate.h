@@ -38,16 +38,13 @@
  *
  * No function here may be called from a signal handler.
  *
- * More than 400 lines: half of them say what the calls promise, and the inline paths can't stand elsewhere.
- *
  * fork. The child's thread holds what it held before, and may leave it, even if others waited in the parent. It may
  * also leave it in a pthread_atfork handler that was registered after the library was loaded. No waiter of the parent
- * waits in the child, and its function is not called there. Such waiters are idle (csk_gate_cancel gives EBUSY), lanes
- * are empty, and both may be used again. A grant that was not adopted is the parent's; the gate is free in the child. A
- * gate that another thread held stays held, since what it protects may be half changed: initialize it anew. A gate that
- * was disowned, or granted to a waiter that needs no adoption, stays held too, and any thread of the child may unlock
- * it. A closed gate stays closed. It is ILLEGAL to fork in a waiter's function, unless the child only calls exec or
- * _exit.
+ * waits in the child, and its function is not called there. Such waiters are idle (csk_gate_cancel gives EBUSY), and
+ * may be used again. A grant that was not adopted is the parent's; the gate is free in the child. A gate that another
+ * thread held stays held, since what it protects may be half changed: initialize it anew. A gate that was disowned, or
+ * granted to a waiter that needs no adoption, stays held too, and any thread of the child may unlock it. A closed gate
+ * stays closed. It is ILLEGAL to fork in a waiter's function, unless the child only calls exec or _exit.
  *
  * Example: a thread and a callback take turns.
  *
@@ -129,37 +126,6 @@ struct csk_gate {
 #define CSK_GATE_INITIALIZER \
     { 0 }
 #endif
-
-/* Called when the gate is granted to a lane. It runs like the function of a waiter. It first makes sure that gate and
- * lane stay in place, then calls csk_gate_lane_taken, and has the lane's queue call csk_gate_begin. */
-typedef void (*csk_gate_lane_function_t)(csk_gate_lane_t *lane, void *context);
-
-/* The waiters of one gate that are performed on one queue or executor: see csk_gate_lock_lane. The caller owns the
- * memory, zero-fills it once, may set `function` and `context` before the first use, and keeps it in place while it
- * has waiters or a grant, or while a begin is owed. The other fields belong to the library. */
-struct csk_gate_lane {
-    csk_gate_lane_function_t function; /* NULL for an executor's lane, whose waiters have functions of their own */
-    void *context;
-    csk_heap_t waiters;
-    csk_heap_t lost;
-    csk_waiter_t *front;
-    csk_gate_lane_t *next_ready;
-    uint8_t granted;
-    uint8_t stalled;
-    uint8_t forced;
-    uint8_t due;
-    uint32_t mark;
-    uint64_t key; /* of a lane in a set */
-    csk_gate_lane_t *next_lane;
-};
-
-/* The lanes of one gate, each known by a number: see csk_gate_lock_keyed. The caller owns the memory, zero-fills it,
- * and may set `function` and `context` before the first use: those that lanes of queues get. */
-typedef struct csk_gate_lanes {
-    csk_gate_lane_function_t function;
-    void *context;
-    csk_gate_lane_t *lists[16]; /* by the highest bits of the key's hash */
-} csk_gate_lanes_t;
 
 /* Makes a free gate with the attributes of `attr`. NULL stands for FAST without a limit of its own. Returns 0, or
  * EINVAL for an unknown policy. */
@@ -321,19 +287,18 @@ CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t
  * has changed then. */
 CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter);
 
-/* Gives a waiting waiter a higher rank: among those of that rank, and in its lane, it stands where it arrived. A rank
- * that is not higher changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters,
- * that of this one too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where
- * csk_gate_cancel does. A waiter that is queued again by csk_gate_relock_async has the rank that it had. */
+/* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
+ * changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters, that of this one
+ * too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where csk_gate_cancel does. A
+ * waiter that is queued again by csk_gate_relock_async has the rank that it had. */
 CSK_API int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.
  *
- * It is for an adoptable waiter, or one of an executor's lane, whose function typically hands work to another thread.
- * Until such a grant is adopted, it is taken back once others have waited for 1 ms: for 2 ms the next time, and so on
- * up to 1 s. So a work queue that is stuck behind the gate can't stop the gate. After that csk_gate_adopt returns
- * EAGAIN, the gate is not held, and csk_gate_relock_async puts the waiter back at its old place. In a lane EAGAIN also
- * says that a waiter which goes first has come meanwhile, and is granted the gate.
+ * It is for an adoptable waiter, whose function typically hands work to another thread. Until such a grant is adopted,
+ * it is taken back once others have waited for 1 ms: for 2 ms the next time, and so on up to 1 s. So a work queue that
+ * is stuck behind the gate can't stop the gate. After that csk_gate_adopt returns EAGAIN, the gate is not held, and
+ * csk_gate_relock_async puts the waiter back at its old place.
  *
  * It is ILLEGAL to adopt for a waiter whose grant was unlocked already: while the gate is granted to another waiter
  * that needs no adoption, the two can't be told apart. */
@@ -341,81 +306,17 @@ CSK_API CSK_MUST_USE int csk_gate_adopt(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Queues a waiter that lost its grant again, under its old ticket; its function is called again. Returns 0 or
  * EINVAL. */
 CSK_API CSK_MUST_USE int csk_gate_relock_async(csk_gate_t *gate, csk_waiter_t *waiter);
-/* Gives up a grant that was lost, instead of queueing the waiter again; for a waiter of a lane, also a grant that it
- * has not adopted. Returns 0 or EINVAL. */
+/* Gives up a grant that was lost, instead of queueing the waiter again. Returns 0 or EINVAL. */
 CSK_API int csk_gate_forget(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* Refuses all later arrivals (ESHUTDOWN), and queues `waiter` behind everything accepted so far. When its function is
  * called, the waiter holds the gate for good, and what the gate protects can be destroyed. Then the gate itself can be,
- * once the functions of all other waiters have been called and no csk_gate_begin is owed; a FAST one only once each
- * call of the gate has returned, among them this one and the one that calls `function`. Returns 0; ESHUTDOWN the second
- * time; EBUSY when the waiter is in use; EINVAL without a function. If the gate has no holder, no waiter and no lost
- * grant, `function` is called before this returns, or after the function of a waiter that calls this. */
+ * once the functions of all other waiters have been called; a FAST one only once each call of the gate has returned,
+ * among them this one and the one that calls `function`. Returns 0; ESHUTDOWN the second time; EBUSY when the waiter is
+ * in use; EINVAL without a function. If the gate has no holder, no waiter and no lost grant, `function` is called
+ * before this returns, or after the function of a waiter that calls this. */
 CSK_API CSK_MUST_USE int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t function,
                                         void *context);
-
-/* ---- Lanes: waiters that are performed on one queue or executor -----------------------------------------------------
- *
- * A lane is one for each gate and queue. Waiters of one lane always begin in order among those that have not begun: by
- * rank, then by ticket. Each grant is provisional. If the queue has not begun within the grace (see csk_gate_adopt),
- * waiters of other lanes and those without a lane go first. Until the queue comes, no waiter of the lane is granted;
- * then its first waiter is next. So at most one begin is owed at a time. Waiters of a lane that waits for its queue can
- * time out and be cancelled. A bypass limit is part of the order: a waiter that it moves up begins before higher ranks
- * of its lane, and while a lane waits for its queue, its waiters count those that overtake them.
- *
- * The lane of a queue has a function, which is called when the gate is granted to the lane. The first begin on that
- * queue performs the lane's first waiter (csk_gate_begin). The functions of its waiters are called for ETIMEDOUT and
- * ECANCELED only. The lane of an executor has no function. Its waiters are tasks, and none can begin in place of
- * another. The function of the granted waiter is called, and adopts. */
-
-/* Queues `waiter` as csk_gate_lock_async_ranked does, in a lane. */
-CSK_API CSK_MUST_USE int csk_gate_lock_lane(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
-                                            csk_gate_lane_t *lane, int64_t deadline_ns, csk_waiter_function_t function,
-                                            void *context);
-
-/* Queues `waiter` in the lane of the queue or executor that `key` names, a different number for each. The lane is
- * looked up in `lanes`. Where there is none, a lane no longer in use becomes this one, or else *spare, zero-filled
- * memory of the caller's: *spare is NULL then, and `lanes` keeps the memory until the caller takes the set apart, once
- * the gate has no waiters and no begin is owed. Returns what csk_gate_lock_lane does; or ENOBUFS, with nothing done,
- * where it would need *spare and that is NULL. A queue and an executor may have the same number. Takes O(n / 16) more,
- * where n is the most lanes that were ever in use at once. */
-CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
-                                             csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
-                                             csk_gate_lane_t **spare, int64_t deadline_ns,
-                                             csk_waiter_function_t function, void *context);
-
-/* Takes a lane out of a set that is no longer in use, so that its memory can be freed. Returns NULL when there is none
- * left. */
-CSK_API csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes);
-
-/* For the inline functions only: the grace of the pending grant begins now. */
-CSK_API void csk_gate_restart_grace(csk_gate_t *gate);
-
-/* Returns true if a grant was taken back whose waiter has not come since. For the holder. If so, a task must not enter
- * by csk_gate_lock or csk_gate_enter_fast: the waiter may be one of its executor, and come before it. */
-static inline bool csk_gate_has_lost_grants(const csk_gate_t *gate) {
-    return __atomic_load_n(&gate->lost_grants, __ATOMIC_RELAXED) != 0;
-}
-
-/* Called by the lane's function. From then on the grant may be taken back, and the lane may be freed once nothing of it
- * waits or is owed. */
-static inline void csk_gate_lane_taken(csk_gate_t *gate, csk_gate_lane_t *lane) {
-    /* 2: the grace has ended meanwhile, and begins anew. Release: see gate_lane.h. */
-    if (CSK_UNLIKELY(__atomic_exchange_n(&lane->due, 0, __ATOMIC_RELEASE) == 2)) csk_gate_restart_grace(gate);
-}
-
-/* Called on the queue of a lane whose function was called, once for each call. It makes the calling thread the holder
- * for the waiter that is the lane's first at this moment, and stores it in `*waiter`; that waiter is the caller's
- * again. Returns 0 or one of these. EAGAIN: no waiter can begin now, since all have timed out or been cancelled, or the
- * grant was lost; the lane's function is called again when it is the lane's turn. EINVAL: no begin is owed. Never
- * waits. O(log n) amortized. */
-CSK_API CSK_MUST_USE int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_waiter_t **waiter);
-
-/* Leaves a gate that the calling thread holds, on a thread that can begin on the lane's queue. If it stores true in
- * *goes_on, the gate was granted to that lane, the lane's function is not called, and a csk_gate_begin is owed. `key`
- * is what the lane had before the last csk_gate_begin, and 0 for one that is in no set: a lane all of whose waiters
- * have begun may have another key meanwhile, and then this call does not go on with it. Returns 0 or EPERM. */
-CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64_t key, bool *goes_on);
 
 /* ---- What must not run inside of functions of waiters ------------------------------------------------------------ */
 

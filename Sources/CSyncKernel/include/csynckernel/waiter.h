@@ -51,7 +51,6 @@
 CSK_BEGIN_DECLS
 
 typedef struct csk_gate csk_gate_t;
-typedef struct csk_gate_lane csk_gate_lane_t;
 typedef struct csk_waiter csk_waiter_t;
 
 /* Called once for each waiter that was accepted. Status 0: it has what it waited for. ETIMEDOUT, ECANCELED or what else
@@ -71,7 +70,7 @@ struct csk_waiter {
     csk_waiter_function_t function;
     void *context; /* the caller's */
     union {
-        csk_gate_lane_t *lane;
+        struct csk_gate_lane *lane;
         struct csk_pqueue_item *item; /* at a priority queue: what is pushed, or was taken */
     };
     int64_t deadline_ns;

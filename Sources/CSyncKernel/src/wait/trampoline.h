@@ -5,7 +5,7 @@
 #ifndef CSK_INTERNAL_TRAMPOLINE_H
 #define CSK_INTERNAL_TRAMPOLINE_H
 
-#include "csynckernel/gate.h"
+#include "csynckernel/lanes.h"
 
 /* Appends a chain linked by `next_ready`, and a lane, to the thread's lists. Either may be NULL. Runs the lists unless
  * they are running or held back. */

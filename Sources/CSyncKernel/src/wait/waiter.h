@@ -18,7 +18,7 @@
 #ifndef CSK_INTERNAL_WAITER_H
 #define CSK_INTERNAL_WAITER_H
 
-#include "csynckernel/gate.h"
+#include "csynckernel/lanes.h"
 #include "base/metrics.h"
 #include "base/observe.h"
 #include "base/profile.h"
