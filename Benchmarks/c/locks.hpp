@@ -51,7 +51,7 @@ template <uint32_t Policy>
 struct Gate {
     csk_gate_t gate;
     Gate() {
-        csk_gate_attr_t attributes{Policy, 0, 0};
+        csk_gate_attr_t attributes{0, Policy, 0, 0};
         csk_gate_init(&gate, &attributes);
     }
     // Where it is taken at once the status is known when it is compiled.

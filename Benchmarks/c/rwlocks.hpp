@@ -10,7 +10,7 @@ template <uint32_t Policy, uint32_t Bias>
 struct Kernel {
     csk_rwlock_t lock;
     Kernel() {
-        csk_rwlock_attr_t attributes{Policy, Bias};
+        csk_rwlock_attr_t attributes{0, Policy, Bias};
         csk_rwlock_init(&lock, &attributes);
     }
     void rdlock() { (void)!csk_rwlock_rdlock(&lock); }

@@ -75,7 +75,8 @@ extension csk_placed_gate_t {
     ) {
         KernelReports.arePassedOn
         var attributes = csk_gate_attr_t(
-            policy: policy.kernelPolicy, bypass_limit: BypassLimit.ofKernel(bypassLimit), grace_us: graceMicroseconds)
+            size: 0, policy: policy.kernelPolicy, bypass_limit: BypassLimit.ofKernel(bypassLimit),
+            grace_us: graceMicroseconds)
         unsafe csk_gate_init(Layout.first(of: placed), &attributes)
         unsafe csk_gate_set_place(placed, place)
     }

@@ -54,7 +54,7 @@ extension csk_rwlock_t {
     @usableFromInline
     static func prepare(_ lock: UnsafeMutablePointer<csk_rwlock_t>, _ policy: UInt32, _ readerBias: Bool) {
         KernelReports.arePassedOn
-        var attributes = csk_rwlock_attr_t(policy: policy, reader_bias: readerBias ? 1 : 0)
+        var attributes = csk_rwlock_attr_t(size: 0, policy: policy, reader_bias: readerBias ? 1 : 0)
         unsafe csk_rwlock_init(lock, &attributes)
     }
 }

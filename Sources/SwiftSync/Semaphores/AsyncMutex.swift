@@ -57,7 +57,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
             fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
         let attributes = csk_sem_attr_t(
-            most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters)
+            size: 0, most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters)
         unsafe held = csk_held_sem_t()
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)

@@ -64,7 +64,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
             let box = unsafe SemaphoreBox.make(
                 permits,
                 csk_sem_attr_t(
-                    most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters), place)
+                    size: 0, most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters),
+                place)
         else {
             fatalError(
                 "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")

@@ -50,7 +50,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         placed = .allocate(capacity: 1)
         unsafe placed.initialize(to: csk_placed_pqueue_t())
         queue = unsafe Layout.first(of: placed)
-        var attributes = csk_pqueue_attr_t(capacity: UInt64(capacity ?? 0), bypass_limit: bypassLimit ?? 0)
+        var attributes = csk_pqueue_attr_t(size: 0, capacity: UInt64(capacity ?? 0), bypass_limit: bypassLimit ?? 0)
         unsafe csk_pqueue_init_attr(queue, &attributes)
         unsafe csk_pqueue_set_place(placed, place)
     }

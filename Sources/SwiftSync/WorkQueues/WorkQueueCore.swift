@@ -27,7 +27,7 @@ struct WorkQueueCore: @unchecked Sendable {
         self.type = type
         self.label = label
         var attributes = unsafe csk_workqueue_attr_t(
-            width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: places,
+            size: 0, width: UInt32(clamping: max(1, min(width, Int(CSK_WORKQUEUE_WIDTH_MAX)))), capacity: places,
             when_full: whenFull.ofKernel, priority: priority.rawValue,
             bypass_limit: BypassLimit.ofKernel(bypassLimit), name: nil)
         var made: UnsafeMutablePointer<csk_workqueue_t>?

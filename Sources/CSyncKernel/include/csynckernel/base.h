@@ -8,6 +8,10 @@
  * item, a predicate with its context), or where to store what it gives; in what way (a mode, a number of permits); the
  * deadline; and last the function that is called, with its context.
  *
+ * Attributes and views begin with a member `size`, so that a later version may have more members at their ends. It is
+ * sizeof of the struct, or 0, which stands for the size in version 0.1. A size that the library does not know is
+ * EINVAL. An attribute that is 0 has its default.
+ *
  * Where its header does not say otherwise, a function may be called from any thread at any time. But what makes or ends
  * an object needs it for itself.
  *

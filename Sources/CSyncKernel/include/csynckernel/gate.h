@@ -90,6 +90,7 @@ CSK_BEGIN_DECLS
 enum { CSK_GATE_FAST = 0, CSK_GATE_COMPACT = 1, CSK_GATE_STRICT = 2 };
 
 typedef struct csk_gate_attr {
+    size_t size; /* see base.h */
     uint32_t policy;
     uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: that holds of those
                               whose rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict

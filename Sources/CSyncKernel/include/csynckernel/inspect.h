@@ -203,6 +203,7 @@ typedef struct csk_inspected_timers {
  * array is full the rest is counted and left out, with an object its waiters, which are not counted. Of an object whose
  * waiters have no room those are shown that were found first, which need not be the first in order. */
 typedef struct csk_inspection {
+    size_t size; /* see base.h; it stands for the sizes of the elements too */
     csk_inspected_object_t *objects;
     csk_inspected_waiter_t *waiters;
     csk_inspected_worker_t *workers;

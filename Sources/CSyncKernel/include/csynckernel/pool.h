@@ -76,6 +76,7 @@ enum {
 
 /* A member that is 0 stands for its default. */
 typedef struct csk_pool_attr {
+    size_t size;                  /* see base.h */
     uint32_t least;               /* workers that are started without a need for more, and stay; by default as many as
                                      processors */
     uint32_t most;                /* the most workers there may be, with those that block; by default, and at most,

@@ -98,10 +98,11 @@ typedef struct csk_pqueue {
 CSK_API int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity);
 
 typedef struct csk_pqueue_attr {
+    size_t size;           /* see base.h */
     uint64_t capacity;     /* 0: unbounded */
     uint32_t bypass_limit; /* an item that this many later ones have overtaken comes next; 0: strict priority */
 } csk_pqueue_attr_t;
-/* Makes `queue` open and empty, with the attributes of `attr`. */
+/* Makes `queue` open and empty, with the attributes of `attr`. Also returns EINVAL. */
 CSK_API int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr);
 
 /* Ends the use of a queue. Returns EBUSY while it has waiters or items; the queue stays usable then. After 0 its memory

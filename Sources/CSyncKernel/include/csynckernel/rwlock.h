@@ -89,6 +89,7 @@ CSK_BEGIN_DECLS
 enum { CSK_RWLOCK_FAST = 0, CSK_RWLOCK_STRICT = 1 };
 
 typedef struct csk_rwlock_attr {
+    size_t size; /* see base.h */
     uint32_t policy;
     uint32_t reader_bias; /* nonzero: readers leave a mark in their thread's record instead of counting themselves */
 } csk_rwlock_attr_t;

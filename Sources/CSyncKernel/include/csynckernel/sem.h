@@ -93,6 +93,7 @@ typedef struct csk_sem {
 CSK_API int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most);
 
 typedef struct csk_sem_attr {
+    size_t size;            /* see base.h */
     uint32_t most;          /* as above */
     uint32_t bypass_limit;  /* a waiter that this many later arrivals have overtaken goes next. 0: those alone whose
                                rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict priority */

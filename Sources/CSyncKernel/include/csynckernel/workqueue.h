@@ -108,6 +108,7 @@ enum {
 };
 
 typedef struct csk_workqueue_attr {
+    size_t size;           /* see base.h */
     uint32_t width;        /* how many run at once: 0 and 1 make a serial queue; at most CSK_WORKQUEUE_WIDTH_MAX */
     uint32_t capacity;     /* how many that take room may wait to begin; with 0 there is no bound */
     int32_t when_full;     /* CSK_WORKQUEUE_WAIT, ... */

@@ -3,6 +3,7 @@
 #include "csynckernel/sem.h"
 
 #include "base/ordering.h"
+#include "base/sizes.h"
 #include "lock/sem_queue.h"
 #include "thread/name.h"
 #include "wait/announce.h"
@@ -17,7 +18,7 @@ int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
 int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr) {
     csk_sem_t fresh = CSK_SEM_INITIALIZER;
     uint32_t most = attr->most != 0 ? attr->most : CSK_SEM_MAX;
-    if (most > CSK_SEM_MAX || permits > most) return EINVAL;
+    if (!CSK_KNOWS_SIZE_OF(attr) || most > CSK_SEM_MAX || permits > most) return EINVAL;
     fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
     fresh.below_max = CSK_SEM_MAX - most;
     fresh.arrivals.limit = attr->bypass_limit;

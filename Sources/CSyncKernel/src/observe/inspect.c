@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sizes.h"
 #include "csynckernel/rwlock.h"
 #include "pool/pool.h"
 #include "queue/workqueue.h"
@@ -341,7 +342,8 @@ static void identify(csk_look_t *look) {
 /* ---- A view ------------------------------------------------------------------------------------------------------ */
 
 static void clear(csk_inspection_t *view) {
-    *view = (csk_inspection_t){ .objects = view->objects,
+    *view = (csk_inspection_t){ .size = view->size,
+                                .objects = view->objects,
                                 .waiters = view->waiters,
                                 .workers = view->workers,
                                 .object_room = view->object_room,
@@ -369,8 +371,8 @@ static void take(csk_inspection_t *view, csk_look_more_t *more) {
 }
 
 int csk_inspect_more(csk_inspection_t *view, csk_look_more_t *more) {
-    if ((view->objects == NULL && view->object_room != 0) || (view->waiters == NULL && view->waiter_room != 0) ||
-        (view->workers == NULL && view->worker_room != 0))
+    if (!CSK_KNOWS_SIZE_OF(view) || (view->objects == NULL && view->object_room != 0) ||
+        (view->waiters == NULL && view->waiter_room != 0) || (view->workers == NULL && view->worker_room != 0))
         return EINVAL;
     clear(view);
     if (!csk_waits_try_or_take_over(NULL, &viewing, csk_platform_now() + other_view_ns)) return EBUSY;

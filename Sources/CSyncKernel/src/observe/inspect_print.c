@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/platform.h"
+#include "base/sizes.h"
 #include "csynckernel/inspect.h"
 #include "csynckernel/pool.h"
 
@@ -424,6 +425,6 @@ static int take_and_print(uint32_t format, csk_print_t function, void *context) 
 }
 
 int csk_inspect_print(const csk_inspection_t *view, uint32_t format, csk_print_t function, void *context) {
-    if (format > CSK_INSPECT_JSON || function == NULL) return EINVAL;
+    if (format > CSK_INSPECT_JSON || function == NULL || (view != NULL && !CSK_KNOWS_SIZE_OF(view))) return EINVAL;
     return view != NULL ? print(view, format, function, context) : take_and_print(format, function, context);
 }

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "base/observe.h"
+#include "base/sizes.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
@@ -125,7 +126,8 @@ static int start_first(void) {
 }
 
 int csk_pool_configure(const csk_pool_attr_t *attr) {
-    if (attr == NULL || attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
+    if (attr == NULL || !CSK_KNOWS_SIZE_OF(attr)) return EINVAL;
+    if (attr->least > CSK_POOL_THREADS_MAX || attr->most > CSK_POOL_THREADS_MAX) return EINVAL;
     if (attr->most != 0 && attr->least > attr->most) return EINVAL;
     if (attr->stack_size != 0 && attr->stack_size < CSK_POOL_STACK_MIN) return EINVAL;
     if (attr->stack_size > CSK_POOL_STACK_MAX) return EINVAL;

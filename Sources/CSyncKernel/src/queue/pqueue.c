@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "base/sizes.h"
 #include "thread/name.h"
 #include "wait/announce.h"
 #include "wait/waits.h"
@@ -164,6 +165,7 @@ int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity) {
 }
 
 int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr) {
+    if (!CSK_KNOWS_SIZE_OF(attr)) return EINVAL;
     *queue = (csk_pqueue_t){ .capacity = attr->capacity, .arrivals.limit = attr->bypass_limit };
     return pthread_mutex_init(&queue->mutex, NULL);
 }

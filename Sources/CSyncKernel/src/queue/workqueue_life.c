@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/metrics.h"
+#include "base/sizes.h"
 #include "thread/name.h"
 #include "wait/listed.h"
 
@@ -15,7 +16,7 @@ const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != N
 int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr) {
     static const csk_workqueue_attr_t defaults;
     if (attr == NULL) attr = &defaults;
-    if (attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT ||
+    if (!CSK_KNOWS_SIZE_OF(attr) || attr->width > CSK_WORKQUEUE_WIDTH_MAX || attr->when_full < CSK_WORKQUEUE_WAIT ||
         attr->when_full > CSK_WORKQUEUE_DROP_OLDEST)
         return EINVAL;
     if (attr->when_full == CSK_WORKQUEUE_DROP_OLDEST && attr->capacity == 0) return EINVAL;

@@ -1,6 +1,7 @@
 /* rwlock.c: threads enter and leave the read-write lock. rwlock_wait.c has the threads that must wait. See
  * rwlock_queue.h for the word and the argument. */
 #include "base/ordering.h"
+#include "base/sizes.h"
 #include "readwrite/rwlock_inbox.h"
 #include "readwrite/rwlock_wait.h"
 #include "thread/name.h"
@@ -9,7 +10,7 @@
 int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
     csk_rwlock_t fresh = CSK_RWLOCK_INITIALIZER;
     if (attr != NULL) {
-        if (attr->policy > CSK_RWLOCK_STRICT) return EINVAL;
+        if (!CSK_KNOWS_SIZE_OF(attr) || attr->policy > CSK_RWLOCK_STRICT) return EINVAL;
         fresh.policy = (uint8_t)attr->policy;
         fresh.reader_bias = attr->reader_bias != 0;
         if (fresh.reader_bias) csk_reads_forget(lock);
