@@ -96,5 +96,6 @@ static inline void csk_arrivals_pass_to(csk_arrival_t *newest, uint32_t *oldest_
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_arrival_t) == 24, "csk_arrival_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_arrivals_t) == 16, "csk_arrivals_t is part of the ABI");
 
 #endif

@@ -171,4 +171,6 @@ static inline csk_rank_t csk_gate_condition_rank(const csk_gate_condition_t *con
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_gate_condition_t) == 384, "csk_gate_condition_t is part of the ABI");
+
 #endif

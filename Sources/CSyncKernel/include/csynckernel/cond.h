@@ -116,4 +116,6 @@ CSK_API uint32_t csk_cond_waiting(csk_cond_t *cond);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_cond_t) == 32, "csk_cond_t is part of the ABI");
+
 #endif

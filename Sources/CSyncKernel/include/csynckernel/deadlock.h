@@ -132,4 +132,6 @@ CSK_API void csk_deadlock_look_along(void (*look)(int64_t now_ns, int64_t after_
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_deadlock_party_t) == 544, "csk_deadlock_party_t is part of the ABI");
+
 #endif

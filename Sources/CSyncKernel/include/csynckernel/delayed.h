@@ -82,4 +82,6 @@ CSK_API int csk_delayed_cancel(csk_delayed_t *delayed);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_delayed_t) == 192, "csk_delayed_t is part of the ABI");
+
 #endif

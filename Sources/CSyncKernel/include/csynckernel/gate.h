@@ -341,5 +341,7 @@ CSK_API uint32_t csk_gate_waiting(csk_gate_t *gate);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_gate_t) == 88, "csk_gate_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_gate_attr_t) == 24, "csk_gate_attr_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_gate_later_t) == 16, "csk_gate_later_t is part of the ABI");
 
 #endif

@@ -78,5 +78,6 @@ CSK_API void csk_heap_remove(csk_heap_t *heap, csk_heap_node_t *node);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_heap_node_t) == 40, "csk_heap_node_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_heap_t) == 8, "csk_heap_t is part of the ABI");
 
 #endif

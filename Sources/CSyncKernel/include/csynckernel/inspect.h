@@ -274,4 +274,9 @@ CSK_API int csk_inspect_end_serving(void);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_inspected_object_t) == 352, "csk_inspected_object_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_inspected_waiter_t) == 192, "csk_inspected_waiter_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_inspected_worker_t) == 64, "csk_inspected_worker_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_inspection_t) == 200, "csk_inspection_t is part of the ABI");
+
 #endif

@@ -155,4 +155,7 @@ CSK_API int csk_gate_unlock_lane(csk_gate_t *gate, csk_gate_lane_t *lane, uint64
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_gate_lane_t) == 72, "csk_gate_lane_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_gate_lanes_t) == 144, "csk_gate_lanes_t is part of the ABI");
+
 #endif

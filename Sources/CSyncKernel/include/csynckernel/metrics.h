@@ -139,4 +139,6 @@ CSK_API int csk_metrics_print(csk_print_t print, void *context);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_metrics_entry_t) == 560, "csk_metrics_entry_t is part of the ABI");
+
 #endif

@@ -117,4 +117,6 @@ static inline int csk_mutex_unlock(csk_mutex_t *mutex) {
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_mutex_t) == 88, "csk_mutex_t is part of the ABI");
+
 #endif

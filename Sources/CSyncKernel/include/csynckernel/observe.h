@@ -158,4 +158,7 @@ CSK_API void csk_write_error(const char *text, size_t length);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_event_t) == 56, "csk_event_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_observer_t) == 16, "csk_observer_t is part of the ABI");
+
 #endif

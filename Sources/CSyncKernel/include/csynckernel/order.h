@@ -133,4 +133,6 @@ CSK_API int csk_order_print(csk_print_t print, void *context);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_order_counts_t) == 48, "csk_order_counts_t is part of the ABI");
+
 #endif

@@ -119,4 +119,7 @@ CSK_API uint64_t csk_pool_queued(void);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_pool_attr_t) == 40, "csk_pool_attr_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_pool_item_t) == 24, "csk_pool_item_t is part of the ABI");
+
 #endif

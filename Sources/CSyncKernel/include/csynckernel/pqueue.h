@@ -180,5 +180,6 @@ CSK_END_DECLS
 CSK_STATIC_ASSERT(sizeof(csk_pqueue_item_t) == 72, "csk_pqueue_item_t is part of the ABI");
 /* pthread_mutex_t differs between architectures. */
 CSK_STATIC_ASSERT(sizeof(csk_pqueue_t) == sizeof(pthread_mutex_t) + 120, "csk_pqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_pqueue_attr_t) == 24, "csk_pqueue_attr_t is part of the ABI");
 
 #endif

@@ -102,4 +102,6 @@ CSK_API int csk_profile_print_folded(const csk_profile_entry_t *entries, size_t 
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_profile_entry_t) == 48, "csk_profile_entry_t is part of the ABI");
+
 #endif

@@ -209,5 +209,6 @@ static inline csk_rcu_map_entry_t *csk_rcu_map_first_of(csk_rcu_map_t *map, uint
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_rcu_map_entry_t) == 40, "csk_rcu_map_entry_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rcu_map_cursor_t) == 32, "csk_rcu_map_cursor_t is part of the ABI");
 
 #endif

@@ -351,5 +351,8 @@ CSK_API uint32_t csk_rwlock_waiting(csk_rwlock_t *lock);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 56, "csk_rwlock_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_attr_t) == 16, "csk_rwlock_attr_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_work_t) == 360, "csk_rwlock_work_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_write_t) == 16, "csk_rwlock_write_t is part of the ABI");
 
 #endif

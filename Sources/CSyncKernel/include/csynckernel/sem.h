@@ -206,5 +206,6 @@ CSK_API uint32_t csk_sem_waiting(csk_sem_t *sem);
 CSK_END_DECLS
 
 CSK_STATIC_ASSERT(sizeof(csk_sem_t) == 64, "csk_sem_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_sem_attr_t) == 24, "csk_sem_attr_t is part of the ABI");
 
 #endif

@@ -89,4 +89,6 @@ CSK_API void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_task_wait_t) == 144, "csk_task_wait_t is part of the ABI");
+
 #endif

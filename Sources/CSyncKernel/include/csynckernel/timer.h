@@ -78,4 +78,6 @@ CSK_API bool csk_timer_is_current(void);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_timer_t) == 64, "csk_timer_t is part of the ABI");
+
 #endif

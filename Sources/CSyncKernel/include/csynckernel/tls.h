@@ -100,4 +100,6 @@ CSK_API CSK_MUST_USE int csk_tls_set(csk_tls_slot_t slot, void *value);
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_tls_slot_t) == 4, "csk_tls_slot_t is part of the ABI");
+
 #endif

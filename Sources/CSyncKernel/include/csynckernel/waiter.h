@@ -116,4 +116,6 @@ struct csk_waiter {
 
 CSK_END_DECLS
 
+CSK_STATIC_ASSERT(sizeof(csk_waiter_t) == 312, "csk_waiter_t is part of the ABI");
+
 #endif

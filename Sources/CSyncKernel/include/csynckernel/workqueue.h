@@ -365,5 +365,7 @@ CSK_END_DECLS
 CSK_STATIC_ASSERT(sizeof(csk_work_t) == 56, "csk_work_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_counted_work_t) == 80, "csk_counted_work_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_workqueue_t) == 216, "csk_workqueue_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_attr_t) == 40, "csk_workqueue_attr_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_workqueue_wait_t) == 112, "csk_workqueue_wait_t is part of the ABI");
 
 #endif
