@@ -79,16 +79,17 @@ static void a_text_fits_all_functions_that_return_it(void) {
         int status;
         const char *words[3];
     } statuses[] = {
-        { ECANCELED, { "cancelled", "dropped" } },           /* a waiter; work of a full queue */
-        { EDEADLK, { "wait for its own thread" } },          /* a lock, a queue's work, an upgrade, a barrier */
-        { EPERM, { "taken", "begun", "privilege" } },        /* an unlock; a section, an update, a suspension;
+        { ECANCELED, { "cancelled", "dropped" } },    /* a waiter; work of a full queue */
+        { EDEADLK, { "wait for its own thread" } },   /* a lock, a queue's work, an upgrade, a barrier */
+        { EPERM, { "taken", "begun", "privilege" } }, /* an unlock; a section, an update, a suspension;
                                                                  niceness */
-        { EBUSY, { "held", "in use", "not as the call" } },  /* a lock; a pool, a timer; a waiter that does not wait */
-        { EINVAL, { "argument", "state" } },                 /* a value; an adoption of nothing */
-        { EAGAIN, { "full", "at its limit", "no thread" } }, /* a queue; levels; the pool, the timer, the reclaiming
+        { EBUSY, { "held", "in use", "full" } },      /* a lock; a pool, a timer; a queue */
+        { EINVAL, { "argument", "state" } },          /* a value; an adoption of nothing */
+        { EAGAIN,
+          { "taken back", "at its limit", "no thread" } }, /* a grant; levels; the pool, the timer, the reclaiming
                                                                  thread */
-        { ESHUTDOWN, { "closed", "shut down", "ended" } },   /* a gate; a work queue; a thread and its values */
-        { ENOENT, { "any more" } },                          /* a timer that has fired, work that has begun */
+        { ESHUTDOWN, { "closed", "shut down", "ended" } }, /* a gate; a work queue; a thread and its values */
+        { ENOENT, { "any more" } },                        /* a timer that has fired, a waiter that was granted */
     };
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         const char *text = csk_status_text(statuses[i].status);

@@ -59,9 +59,9 @@ static void nothing(void *unused) { (void)unused; }
 static void what_a_full_queue_refuses_is_counted(void) {
     CHECK_STATUS(csk_metrics_start(), 0);
     csk_workqueue_t *queue = make("refuses", 2, CSK_WORKQUEUE_REFUSE);
-    for (int i = 0; i < 5; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EAGAIN);
+    for (int i = 0; i < 5; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EBUSY);
     CHECK_WORKS("refuses", 3, 0);
-    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, nothing, NULL), EAGAIN);
+    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, nothing, NULL), EBUSY);
     CHECK_WORKS("refuses", 4, 0);
     CHECK_STATUS(csk_workqueue_cancel(queue, &works[0]), 0); /* in neither */
     CHECK_STATUS(csk_workqueue_resume(queue), 0);
@@ -143,7 +143,7 @@ static void the_longest_line_of_a_bounded_queue_is_its_bound_once_it_was_full(vo
     }
     CHECK_STATUS(csk_workqueue_enqueue(calls, &works[30], note), 0);
     CHECK_EQ(counted("bound: refuses").most_waiting, 0);
-    CHECK_STATUS(csk_workqueue_enqueue(refuses, &works[3], note), EAGAIN);
+    CHECK_STATUS(csk_workqueue_enqueue(refuses, &works[3], note), EBUSY);
     CHECK_EQ(counted("bound: refuses").most_waiting, 3);
     CHECK_STATUS(csk_workqueue_enqueue(drops, &works[13], note), 0);
     CHECK_EQ(counted("bound: drops").most_waiting, 3);
@@ -167,11 +167,11 @@ static void queues_of_one_name_share_an_entry_and_those_without_have_none(void) 
                                   make(NULL, 1, CSK_WORKQUEUE_REFUSE) };
     for (int i = 0; i < 3; i++) {
         CHECK_STATUS(csk_workqueue_enqueue(queues[i], &works[2 * i], note), 0);
-        CHECK_STATUS(csk_workqueue_enqueue(queues[i], &works[2 * i + 1], note), EAGAIN);
+        CHECK_STATUS(csk_workqueue_enqueue(queues[i], &works[2 * i + 1], note), EBUSY);
     }
     CHECK_WORKS("both", 2, 0);
     csk_metrics_stop();
-    CHECK_STATUS(csk_workqueue_enqueue(queues[0], &works[1], note), EAGAIN);
+    CHECK_STATUS(csk_workqueue_enqueue(queues[0], &works[1], note), EBUSY);
     csk_workqueue_shutdown(queues[1], true);
     CHECK_WORKS("both", 2, 0);
     for (int i = 0; i < 3; i++) csk_workqueue_release(queues[i]);
@@ -224,7 +224,7 @@ static void whatever_becomes_of_a_timed_work_frees_its_stamp(void) {
         csk_workqueue_t *queue = make("freed", 2, CSK_WORKQUEUE_REFUSE),
                         *drops = make("freed", 1, CSK_WORKQUEUE_DROP_OLDEST);
         csk_workqueue_t *waits = make("freed", 1, CSK_WORKQUEUE_WAIT), *open = make("freed", 0, CSK_WORKQUEUE_WAIT);
-        for (int i = 0; i < 4; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EAGAIN);
+        for (int i = 0; i < 4; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EBUSY);
         for (int i = 4; i < 8; i++) CHECK_STATUS(csk_workqueue_enqueue(drops, &works[i], note), 0);
         CHECK_STATUS(csk_workqueue_enqueue(waits, &works[8], note), 0);
         CHECK_STATUS(csk_workqueue_enqueue_until(waits, &works[9], 1, csk_deadline_after(1000), note), ETIMEDOUT);

@@ -174,7 +174,7 @@ static void a_deadline_ends_a_wait_and_never_early(void) {
         CHECK_GE(csk_now(), deadline);
         check_ended(&call, ETIMEDOUT);
         CHECK_EQ(csk_pqueue_waiting(&queue), 0);
-        CHECK_STATUS(csk_pqueue_cancel(&queue, &call.waiter), EBUSY);
+        CHECK_STATUS(csk_pqueue_cancel(&queue, &call.waiter), ENOENT);
         if (round % 3 == 0) CHECK(take(&queue) == &inside);
     }
     check_destroyed(&queue);
@@ -185,15 +185,15 @@ static void a_cancelled_waiter_is_passed_over_and_its_item_is_the_callers(void) 
     static call_t pops[3], pushes[3];
     csk_pqueue_item_t item;
     CHECK_EQ(csk_pqueue_init(&queue, 1), 0);
-    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), EBUSY);
+    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), ENOENT);
     for (int i = 0; i < 3; i++) CHECK_STATUS(pop_until(&pops[i], &queue, csk_deadline_after(hour_ns)), 0);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), 0);
     check_ended(&pops[0], ECANCELED);
-    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), EBUSY);
+    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[0].waiter), ENOENT);
     CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
     check_ended(&pops[1], 0);
     CHECK(pops[1].item == &item);
-    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[1].waiter), EBUSY);
+    CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[1].waiter), ENOENT);
     CHECK_STATUS(csk_pqueue_cancel(&queue, &pops[2].waiter), 0);
 
     CHECK_STATUS(csk_pqueue_push(&queue, 0, &item), 0);
@@ -383,7 +383,7 @@ static void uses_the_queue_anew(void *context) {
     call_t *calls = context;
     csk_pqueue_t *queue = calls[0].queue;
     CHECK_EQ(csk_pqueue_init(queue, 0), 0);
-    CHECK_STATUS(csk_pqueue_cancel(queue, &calls[0].waiter), EBUSY);
+    CHECK_STATUS(csk_pqueue_cancel(queue, &calls[0].waiter), ENOENT);
     CHECK_STATUS(pop_until(&calls[0], queue, CSK_NEVER), 0);
     CHECK_STATUS(csk_pqueue_push(queue, 0, &calls[1].own), 0);
     check_ended(&calls[0], 0);

@@ -48,7 +48,7 @@ static void a_deadline_that_races_with_a_push_loses_no_item(void) {
         if (duel.timed_status == 0) {
             grants++;
             CHECK(duel.timed_item == &pushed);
-            CHECK_STATUS(status, EAGAIN);
+            CHECK_STATUS(status, EBUSY);
         } else {
             timeouts++;
             CHECK_STATUS(duel.timed_status, ETIMEDOUT);
@@ -144,7 +144,7 @@ static void a_deadline_that_races_with_a_pop_loses_no_place(void) {
         bool granted = duel.timed_status == 0;
         *(granted ? &grants : &timeouts) += 1;
         if (!granted) CHECK_STATUS(duel.timed_status, ETIMEDOUT);
-        CHECK_STATUS(csk_pqueue_trypop(&duel.queue, &item), granted ? 0 : EAGAIN);
+        CHECK_STATUS(csk_pqueue_trypop(&duel.queue, &item), granted ? 0 : EBUSY);
         if (granted) CHECK(item == duel.timed_item);
     }
     join_thread(thread);
@@ -184,7 +184,7 @@ static void *produce(void *context) {
         switch (test_random_below(&random, 3)) {
         case 0: status = csk_pqueue_push(&crowd->queue, entry->priority, &entry->item); break;
         case 1:
-            while ((status = csk_pqueue_trypush(&crowd->queue, entry->priority, &entry->item)) == EAGAIN) sched_yield();
+            while ((status = csk_pqueue_trypush(&crowd->queue, entry->priority, &entry->item)) == EBUSY) sched_yield();
             break;
         default:
             do {
@@ -215,7 +215,7 @@ static void *consume(void *context) {
         }
         if (status == ESHUTDOWN) return NULL;
         if (status != 0) {
-            CHECK(status == EAGAIN || status == ETIMEDOUT);
+            CHECK(status == EBUSY || status == ETIMEDOUT);
             continue;
         }
         entry_t *entry = (entry_t *)item;

@@ -29,7 +29,7 @@ static void zero_filled_memory_is_a_queue(void) {
     for (int i = 0; i < 3; i++) {
         entry_t entry = { .producer = i };
         csk_pqueue_item_t *item = NULL;
-        CHECK_STATUS(csk_pqueue_trypop(queues[i], &item), EAGAIN);
+        CHECK_STATUS(csk_pqueue_trypop(queues[i], &item), EBUSY);
         CHECK_STATUS(csk_pqueue_push(queues[i], 1, &entry.item), 0);
         CHECK_EQ(csk_pqueue_count(queues[i]), 1);
         CHECK_STATUS(csk_pqueue_destroy(queues[i]), EBUSY);
@@ -66,7 +66,7 @@ static void a_bounded_queue_refuses_what_exceeds_it(void) {
     CHECK_EQ(csk_pqueue_init(&queue, 2), 0);
     CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), 0);
     CHECK_STATUS(csk_pqueue_timedpush(&queue, 0, &entries[1].item, csk_deadline_after(-1)), 0);
-    CHECK_STATUS(csk_pqueue_trypush(&queue, 9, &entries[2].item), EAGAIN);
+    CHECK_STATUS(csk_pqueue_trypush(&queue, 9, &entries[2].item), EBUSY);
     CHECK_STATUS(csk_pqueue_timedpush(&queue, 9, &entries[2].item, csk_deadline_after(-1)), ETIMEDOUT);
     CHECK_EQ(csk_pqueue_count(&queue), 2);
     CHECK(pop_entry(&queue) == &entries[0]);
@@ -232,7 +232,7 @@ static void a_newcomer_gets_nothing_that_is_promised(void) {
         pthread_t thread = start_thread(pop_body, &popper);
         wait_until(csk_pqueue_waiting(&queue) == 1);
         CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), 0);
-        CHECK_STATUS(csk_pqueue_trypop(&queue, &item), EAGAIN);
+        CHECK_STATUS(csk_pqueue_trypop(&queue, &item), EBUSY);
         CHECK_STATUS(csk_pqueue_timedpop(&queue, &item, 0), ETIMEDOUT);
         join_thread(thread);
         CHECK(popper.item == &entries[0].item);
@@ -242,7 +242,7 @@ static void a_newcomer_gets_nothing_that_is_promised(void) {
         thread = start_thread(push_body, &pusher);
         wait_until(csk_pqueue_waiting(&queue) == 1);
         CHECK(pop_entry(&queue) == &entries[1]);
-        CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), EAGAIN);
+        CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &entries[0].item), EBUSY);
         join_thread(thread);
         CHECK(pop_entry(&queue) == &entries[2]);
     }

@@ -446,7 +446,7 @@ static void a_tracer_sees_works_and_refusals(void) {
     CHECK(strcmp(began->name, "requests") == 0 && strcmp(ended->name, "requests") == 0);
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[1], do_nothing), 0);
-    CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), EAGAIN);
+    CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), EBUSY);
     csk_workqueue_shutdown(&queue, true);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), ESHUTDOWN);
     CHECK_STATUS(csk_name(&queue, "by csk_name"), 0);
@@ -456,7 +456,7 @@ static void a_tracer_sees_works_and_refusals(void) {
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
     CHECK(strcmp(hit_at("work_begin", &queue, 1)->name, "by csk_name") == 0);
     CHECK(strcmp(hit_at("work_end", &queue, 1)->name, "by csk_name") == 0);
-    static const struct { int work, status; } refused[] = { { 2, EAGAIN }, { 1, ECANCELED }, { 2, ESHUTDOWN } };
+    static const struct { int work, status; } refused[] = { { 2, EBUSY }, { 1, ECANCELED }, { 2, ESHUTDOWN } };
     for (int i = 0; i < 3; i++) {
         const hit_t *hit = hit_at("refusal", &queue, i);
         CHECK_EQ(hit->arguments[2], (intptr_t)&works[refused[i].work]);

@@ -37,7 +37,7 @@ static void a_free_lock_is_granted_at_once(void) {
             CHECK_EQ(calls, 1);
             CHECK_STATUS(last_status, 0);
             CHECK(!csk_rwlock_is_reading(&lock) && !csk_rwlock_is_writing(&lock));
-            CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), EBUSY);
+            CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), ENOENT);
             CHECK_STATUS(csk_rwlock_trywrlock(&lock), EBUSY);
             CHECK_STATUS(csk_rwlock_tryrdlock(&lock), mode == CSK_RWLOCK_READ ? 0 : EBUSY);
             if (mode == CSK_RWLOCK_READ) CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
@@ -63,7 +63,7 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
     CHECK_STATUS(csk_rwlock_adopt(&lock, CSK_RWLOCK_WRITE), EINVAL);
     CHECK_STATUS(csk_rwlock_adopt(&lock, 2), EINVAL);
     CHECK_STATUS(csk_rwlock_adopt(&lock, -1), EINVAL);
-    CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), EBUSY);
+    CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), ENOENT);
     CHECK_STATUS(csk_rwlock_wrlock(&lock), 0);
     CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, CSK_RWLOCK_WRITE, CSK_NEVER, note_call, NULL), 0);
     CHECK_STATUS(csk_rwlock_lock_async(&lock, &waiter, CSK_RWLOCK_WRITE, CSK_NEVER, note_call, NULL), EBUSY);
@@ -242,7 +242,7 @@ static void deadlines_and_cancellation_end_a_wait(void) {
             CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), 0);
             CHECK_EQ(calls, 3);
             CHECK_STATUS(last_status, ECANCELED);
-            CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), EBUSY);
+            CHECK_STATUS(csk_rwlock_cancel(&lock, &waiter), ENOENT);
             CHECK_EQ(csk_rwlock_waiting(&lock), 0);
         }
         CHECK_STATUS(csk_rwlock_unlock(&lock), 0);

@@ -15,7 +15,7 @@ enum {
                    entries that were found, values that were destroyed */
     TIMEOUTS,
     CANCELS, /* functions that were called with ECANCELED */
-    REFUSED, /* EBUSY, EAGAIN, EEXIST or ESHUTDOWN of a call that does not wait */
+    REFUSED, /* EBUSY, EEXIST or ESHUTDOWN of a call that does not wait */
     CLOSED,  /* ESHUTDOWN */
     ADOPTED,
     LOST, /* provisional grants that were taken back, entries that another thread took out first */

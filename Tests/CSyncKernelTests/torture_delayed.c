@@ -52,8 +52,8 @@ static void ring(csk_work_t *work, int status) {
     CHECK(csk_workqueue_is_current(&arena->queue));
     if (status == 0) run_in_time(job);
     else if (job->period_ns != 0) CHECK_STATUS(status, ECANCELED);
-    else CHECK_STATUS(status, arena->queue.when_full == CSK_WORKQUEUE_REFUSE ? EAGAIN : ECANCELED);
-    if (status != 0) tally(status == EAGAIN ? REFUSED : CANCELS);
+    else CHECK_STATUS(status, arena->queue.when_full == CSK_WORKQUEUE_REFUSE ? EBUSY : ECANCELED);
+    if (status != 0) tally(status == EBUSY ? REFUSED : CANCELS);
     if (is_last && job->period_ns != 0) ADD(&arena->last_calls, 1);
     ADD(&job->inside, -1);
     if (is_last) end(job);

@@ -155,7 +155,7 @@ static void *take_turns(void *context) {
         case 2: {
             int status = csk_gate_cancel(&arena->gate, &request->waiter);
             if (status == 0) tally(CANCELLED);
-            else CHECK_STATUS(status, EBUSY);
+            else CHECK_STATUS(status, ENOENT);
             break;
         }
         default: enter_by_thread(arena);

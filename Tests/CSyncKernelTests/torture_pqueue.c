@@ -44,7 +44,7 @@ static void note_refusal(int status, bool tries, int64_t deadline_ns) {
     } else if (status == ECANCELED) {
         tally(CANCELS);
     } else if (tries) {
-        CHECK_STATUS(status, EAGAIN);
+        CHECK_STATUS(status, EBUSY);
         tally(REFUSED);
     } else {
         CHECK_STATUS(status, ETIMEDOUT);

@@ -39,7 +39,7 @@ static int finish(wait_t *wait, bool timed, int (*cancel)(void *object, csk_wait
         linger(4000);
         int status = cancel(object, &wait->waiter);
         if (status == 0) tally(CANCELLED);
-        else CHECK_STATUS(status, EBUSY);
+        else CHECK_STATUS(status, ENOENT);
     }
     wait_until(LOAD(&wait->ended) == 1);
     STORE(&wait->ended, 0);

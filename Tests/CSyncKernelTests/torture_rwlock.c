@@ -201,7 +201,7 @@ static void *take_turns(void *context) {
         } else if (what == 2) {
             int status = csk_rwlock_cancel(&arena->lock, &request->waiter);
             if (status == 0) tally(CANCELLED);
-            else CHECK_STATUS(status, EBUSY);
+            else CHECK_STATUS(status, ENOENT);
         } else if (what < 6) {
             try_to_write(arena);
         } else {

@@ -84,7 +84,7 @@ static void *take_turns(void *context) {
         } else if (what == 4) {
             int status = csk_sem_cancel(&arena->sem, &request->waiter);
             if (status == 0) tally(CANCELLED);
-            else CHECK_STATUS(status, EBUSY);
+            else CHECK_STATUS(status, ENOENT);
         } else if (what == 5) {
             CHECK_STATUS(csk_sem_resize(&arena->sem, LEAST + (uint32_t)below(MOST - LEAST + 1)), 0);
             tally(RESIZED);

@@ -97,10 +97,10 @@ static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
     if (status == 0) return;
     CHECK(!job->stays);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
-    else CHECK_STATUS(status, EAGAIN);
+    else CHECK_STATUS(status, EBUSY);
     ADD(&arena->accepted, UINT64_MAX);
     STORE(&job->waits, 0);
-    tally(status == EAGAIN ? REFUSED : TIMEOUTS);
+    tally(status == EBUSY ? REFUSED : TIMEOUTS);
 }
 
 struct call {
@@ -124,9 +124,9 @@ static void call_one(arena_t *arena) {
     int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(&arena->queue, rank, call.alone, deadline_ns,
                                                                            run_call, &call);
     CHECK_EQ(call.done, status == 0);
-    tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : status == EAGAIN ? REFUSED : CANCELS);
+    tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : status == EBUSY ? REFUSED : CANCELS);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
-    else CHECK(status == 0 || (!always && ((drops && status == ECANCELED) || (refuses && status == EAGAIN))));
+    else CHECK(status == 0 || (!always && ((drops && status == ECANCELED) || (refuses && status == EBUSY))));
 }
 
 static void cancel_one(arena_t *arena) {

@@ -23,10 +23,10 @@ static void a_full_queue_that_refuses_says_so_and_goes_on(void) {
     keep_busy(&queue, &busy, &release);
     queue_jobs(&queue, jobs, 3);
     jobs[3] = job_named(3);
-    CHECK_STATUS(enqueue(&queue, &jobs[3]), EAGAIN);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &ranked.work, back(9), run_job), EAGAIN);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &ranked.work, run_job), EAGAIN);
-    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &ranked.work, back(0), CSK_NEVER, run_job), EAGAIN);
+    CHECK_STATUS(enqueue(&queue, &jobs[3]), EBUSY);
+    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &ranked.work, back(9), run_job), EBUSY);
+    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &ranked.work, run_job), EBUSY);
+    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &ranked.work, back(0), CSK_NEVER, run_job), EBUSY);
     CHECK_EQ(csk_workqueue_waiting(&queue), 3);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &jobs[1].work), 0);
     CHECK_STATUS(enqueue(&queue, &jobs[3]), 0);

@@ -103,7 +103,7 @@ static void own_turns_take_no_room(void) {
     pthread_t thread = start_thread(call, &caller);
     wait_until(csk_workqueue_waiting(&narrow) == 2);
     CHECK_STATUS(csk_workqueue_enqueue(&narrow, &last.work, run_job), 0); /* the one place is free */
-    CHECK_STATUS(csk_workqueue_enqueue(&narrow, &refused.work, run_job), EAGAIN);
+    CHECK_STATUS(csk_workqueue_enqueue(&narrow, &refused.work, run_job), EBUSY);
     CHECK_EQ(csk_workqueue_beyond_bound(&narrow), 2);
     CHECK_STATUS(csk_workqueue_resume(&narrow), 0);
     join_thread(thread);

@@ -195,7 +195,7 @@ static void other_bounds_and_free_places_are_answered_at_once(void) {
                      0);
         CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[0], 0), 0);
-        CHECK_STATUS(queue_when_room(&queue, &waiters[1], 1), when_full == CSK_WORKQUEUE_REFUSE ? EAGAIN : 0);
+        CHECK_STATUS(queue_when_room(&queue, &waiters[1], 1), when_full == CSK_WORKQUEUE_REFUSE ? EBUSY : 0);
         CHECK_EQ(notes_so_far(), when_full == CSK_WORKQUEUE_DROP_OLDEST);
         CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, NULL, &waiters[0].wait,
                                                      is_told, NULL),

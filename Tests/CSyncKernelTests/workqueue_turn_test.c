@@ -97,7 +97,7 @@ static void a_full_queue_that_refuses_refuses_its_callers_too(void) {
     forget_notes();
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     queue_job(&queue, &first);
-    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, note_call, NULL), EAGAIN);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, note_call, NULL), EBUSY);
     CHECK_STATUS(csk_workqueue_sync_always(&queue, back(0), false, csk_now(), note_call, NULL), ETIMEDOUT);
     CHECK_EQ(csk_workqueue_waiting(&queue), 1);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);

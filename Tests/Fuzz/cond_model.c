@@ -328,7 +328,7 @@ bool model_close_is_illegal(void) { return model_cond_waiting(0) + model_cond_wa
 int model_close(void) { return model_lock_async(CLOSER, closer_rank); }
 
 int model_cancel(int who) {
-    if (!model.of[who].queued || who == CLOSER) return EBUSY;
+    if (!model.of[who].queued || who == CLOSER) return ENOENT;
     model.of[who].queued = false;
     make_due(who, ECANCELED);
     return 0;
@@ -346,7 +346,7 @@ int model_watch(int who, int predicate, csk_rank_t rank) {
 }
 
 int model_unwatch(int who) {
-    if (!model.of[who].listed) return EBUSY;
+    if (!model.of[who].listed) return ENOENT;
     call_watch(who, ECANCELED);
     return 0;
 }

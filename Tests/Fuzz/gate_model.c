@@ -294,7 +294,7 @@ static void give_up(int index, int status) {
 }
 
 int model_cancel(int index) {
-    if (model.waiters[index].state != QUEUED || model.waiters[index].rank == closer_rank) return EBUSY;
+    if (model.waiters[index].state != QUEUED || model.waiters[index].rank == closer_rank) return ENOENT;
     give_up(index, ECANCELED);
     return 0;
 }

@@ -94,7 +94,7 @@ static void push(void) {
     if (model_has(item)) return;
     int32_t priority = fuzz_priority();
     int expected = model.closed ? ESHUTDOWN : 0;
-    if (expected == 0 && model_is_full()) expected = how == 0 ? EAGAIN : ETIMEDOUT;
+    if (expected == 0 && model_is_full()) expected = how == 0 ? EBUSY : ETIMEDOUT;
     bool would_wait = expected == ETIMEDOUT;
     if (expected == 0) {
         model.priority[item] = priority;
@@ -120,7 +120,7 @@ static void pop(void) {
     const char *call;
     csk_pqueue_item_t *item = NULL;
     bool would_wait = model.count == 0 && !model.closed;
-    int expected = model.count != 0 ? 0 : model.closed ? ESHUTDOWN : how == 0 ? EAGAIN : ETIMEDOUT;
+    int expected = model.count != 0 ? 0 : model.closed ? ESHUTDOWN : how == 0 ? EBUSY : ETIMEDOUT;
     int taken = model_take();
     model_serve();
     if (how == 0) {
@@ -240,7 +240,7 @@ static void queue_waiter(int side) {
 
 static void cancel(int index) {
     fuzz_note("csk_pqueue_cancel(%d)", index);
-    int expected = model.of[index].waits ? 0 : EBUSY;
+    int expected = model.of[index].waits ? 0 : ENOENT;
     if (expected == 0) model_end(index, ECANCELED, -1);
     fuzz_expect_status("csk_pqueue_cancel", csk_pqueue_cancel(&queue, &waiters[index]), expected);
 }

@@ -184,7 +184,7 @@ static void resize(void) {
 
 static void cancel(int index) {
     note("csk_sem_cancel", index, 0);
-    int expected = model.of[index].waits ? 0 : EBUSY;
+    int expected = model.of[index].waits ? 0 : ENOENT;
     if (expected == 0) {
         model_end(index, ECANCELED);
         model_serve();

@@ -98,7 +98,7 @@ static int enqueue(int entry, int queue, csk_rank_t rank, bool barrier, int how)
         return EINVAL;
     if (it->shut && how != ALWAYS_IN) return ESHUTDOWN;
     bool full = is_full(queue) && how == BY_THE_BOUND;
-    if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
+    if (full && it->attr.when_full == CSK_WORKQUEUE_REFUSE) return EBUSY;
     if (full && it->attr.when_full == CSK_WORKQUEUE_WAIT) return MODEL_WAITS;
     if (full) drop_oldest(queue); /* before the newcomer is one of those that wait; told after that */
     accept(entry, queue, rank, barrier, how);
@@ -196,7 +196,7 @@ int model_sync(int entry, int queue, csk_rank_t rank, bool barrier, bool always,
     if (queues[queue].attr.when_full == CSK_WORKQUEUE_DROP_OLDEST && rank_in_order(entry, rank) != model_rank(queue))
         return EINVAL;
     if (model_is_current(queue)) return EDEADLK;
-    if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EAGAIN;
+    if (is_refused(queue, always)) return queues[queue].shut ? ESHUTDOWN : EBUSY;
     bool in_line = stands_in_line(queue, always);
     if (in_line) stand_in_line(actor(), entry, queue, rank, barrier);
     else accept(entry, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND);
@@ -285,7 +285,7 @@ void time_has_come(int index) {
     bool over_bound = queues[queue].attr.capacity != 0 && queues[queue].attr.when_full == CSK_WORKQUEUE_WAIT;
     int error = model_enqueue(entry, queue, it->rank, false, over_bound ? BEYOND_THE_BOUND : BY_THE_BOUND, false);
     if (error == 0) return;
-    if (it->period_ns == 0 || error != EAGAIN) {
+    if (it->period_ns == 0 || error != EBUSY) {
         it->timer = false;
         make_due(entry, error, actor());
     } else {

@@ -49,17 +49,13 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 
 extension SyncErrorReason {
     /// The reason for a nonzero status of the kernel. All conversions use this.
-    ///
-    /// - Parameter refusesWhenFull: whether the status is from an object that refuses when it is full. From any other
-    ///   object `EAGAIN` says that the system gave no thread.
-    init(status: Int32, refusesWhenFull: Bool = false) {
+    init(status: Int32) {
         switch status {
         // `EBUSY` reports a try that failed.
         case ETIMEDOUT, EBUSY: self = .timedOut
         case EDEADLK: self = .wouldDeadlock
         case ECANCELED: self = .cancelled
         case ESHUTDOWN: self = .shutDown
-        case EAGAIN where refusesWhenFull: self = .full
         case EUSERS: self = .full
         case EAGAIN, ENOMEM: self = .outOfResources
         case EOVERFLOW: self = .overflow

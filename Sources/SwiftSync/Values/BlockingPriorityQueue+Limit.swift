@@ -8,7 +8,7 @@ extension TimeLimit {
         to queue: UnsafeMutablePointer<csk_pqueue_t>
     ) -> Int32 {
         let status = unsafe csk_pqueue_trypush(queue, priority, item)
-        return status == EAGAIN ? unsafe csk_pqueue_timedpush(queue, priority, item, deadline()) : status
+        return status == EBUSY ? unsafe csk_pqueue_timedpush(queue, priority, item, deadline()) : status
     }
 
     @usableFromInline
@@ -16,6 +16,6 @@ extension TimeLimit {
         _ item: inout UnsafeMutablePointer<csk_pqueue_item_t>?, from queue: UnsafeMutablePointer<csk_pqueue_t>
     ) -> Int32 {
         let status = unsafe csk_pqueue_trypop(queue, &item)
-        return status == EAGAIN ? unsafe csk_pqueue_timedpop(queue, &item, deadline()) : status
+        return status == EBUSY ? unsafe csk_pqueue_timedpop(queue, &item, deadline()) : status
     }
 }

@@ -45,7 +45,7 @@ extension BlockingPriorityQueue {
             var status =
                 Task.isCancelledByOthers
                 ? ECANCELED : unsafe csk_pqueue_trypush(owner.queue, priority.rawValue, item.link)
-            if status == EAGAIN {
+            if status == EBUSY {
                 status = await unsafe timeout.awaitRoom(
                     for: item.link, priority.rawValue, in: owner.queue, of: owner)
             }
@@ -72,7 +72,7 @@ extension BlockingPriorityQueue {
             if Task.isCancelledByOthers { throw .cancelled }
             var link: UnsafeMutablePointer<csk_pqueue_item_t>?
             var status = unsafe csk_pqueue_trypop(owner.queue, &link)
-            if status == EAGAIN {
+            if status == EBUSY {
                 status = await unsafe timeout.awaitItem(&link, in: owner.queue, of: owner)
             }
             if status == 0 { return unsafe Item(link!).take() }

@@ -105,7 +105,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         let status = unsafe withQueue { unsafe csk_pqueue_trypush($0, priority.rawValue, item.link) }
         if status == 0 { return true }
         item.destroy()
-        if status != EAGAIN { reportRefusal(status) }
+        if status != EBUSY { reportRefusal(status) }
         return false
     }
 

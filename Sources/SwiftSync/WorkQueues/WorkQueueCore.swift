@@ -183,11 +183,8 @@ struct WorkQueueCore: @unchecked Sendable {
 
     func drain(deadline: Int64) -> Int32 { unsafe csk_workqueue_drain(queue, deadline) }
 
-    /// True for a queue that can refuse work because it is full.
-    private var refusesWhenFull: Bool { unsafe csk_workqueue_capacity(queue) != 0 && !callersWaitForRoom }
-
     /// The error that a status of the kernel means for this queue.
-    func error(_ status: Int32) -> WorkQueueError { WorkQueueError(status: status, refusesWhenFull: refusesWhenFull) }
+    func error(_ status: Int32) -> WorkQueueError { WorkQueueError(status: status) }
 
     func stop(_ status: Int32, _ call: StaticString) -> Never {
         if status == EDEADLK {

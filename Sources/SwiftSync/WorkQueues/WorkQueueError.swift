@@ -1,3 +1,5 @@
+import CSyncKernel
+
 /// Why a ``WorkQueue`` or ``ConcurrentWorkQueue`` did not run submitted work. The work has not begun.
 public enum WorkQueueError: SyncError, Hashable, CaseIterable {
     /// The timeout passed first.
@@ -26,7 +28,6 @@ public enum WorkQueueError: SyncError, Hashable, CaseIterable {
         }
     }
 
-    init(status: Int32, refusesWhenFull: Bool) {
-        self = Self(SyncErrorReason(status: status, refusesWhenFull: refusesWhenFull)) ?? .outOfResources
-    }
+    /// The error for a nonzero status of a work queue, where `EBUSY` says that it was full.
+    init(status: Int32) { self = status == EBUSY ? .full : Self(SyncErrorReason(status: status)) ?? .outOfResources }
 }

@@ -14,7 +14,7 @@ struct ErrorStatusTests {
                 BlockingPriorityQueueError
             )] = [
                 (ETIMEDOUT, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
-                (EBUSY, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut, .timedOut),
+                (EBUSY, .timedOut, .full, .timedOut, .timedOut, .timedOut, .timedOut),
                 (
                     EDEADLK, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock, .wouldDeadlock,
                     .outOfResources
@@ -28,20 +28,13 @@ struct ErrorStatusTests {
             ]
         for (status, reason, work, ordered, readWrite, snapshot, blocking) in table {
             #expect(SyncErrorReason(status: status) == reason)
-            #expect(WorkQueueError(status: status, refusesWhenFull: false) == work)
+            #expect(WorkQueueError(status: status) == work)
             #expect(OrderedQueueError(status: status) == ordered)
             #expect(ReadWriteError(status: status) == readWrite)
             #expect(SnapshotError(SyncErrorReason(status: status)) == snapshot)
             #expect(BlockingPriorityQueueError(status: status) == blocking)
         }
         #expect(OrderedQueueError(status: 0) == nil)
-    }
-
-    @Test
-    func aQueueThatRefusesIsFullWhereOthersHaveNoThread() {
-        #expect(SyncErrorReason(status: EAGAIN, refusesWhenFull: true) == .full)
-        #expect(WorkQueueError(status: EAGAIN, refusesWhenFull: true) == .full)
-        #expect(WorkQueueError(status: ENOMEM, refusesWhenFull: true) == .outOfResources)
     }
 
     @Test
@@ -59,13 +52,5 @@ struct ErrorStatusTests {
             #expect("\(inner)" == String(cString: csk_status_text(status)))
             #expect(error.reason == (status == EINVAL ? .other : .outOfResources))
         }
-    }
-
-    @Test
-    func noQueueIsFullButOneThatRefuses() {
-        let waits = WorkQueue(name: "waits", capacity: 1, whenFull: .wait), endless = WorkQueue(name: "endless")
-        let refuses = WorkQueue(name: "refuses", capacity: 1, whenFull: .refuse)
-        #expect(waits.core.error(EAGAIN) == .outOfResources && endless.core.error(EAGAIN) == .outOfResources)
-        #expect(refuses.core.error(EAGAIN) == .full)
     }
 }

@@ -12,6 +12,11 @@
  * sizeof of the struct, or 0, which stands for the size in version 0.1. A size that the library does not know is
  * EINVAL. An attribute that is 0 has its default.
  *
+ * Some errors say the same everywhere. ETIMEDOUT: the deadline passed first. EBUSY: the call would have to wait and may
+ * not, or what it would use, end or set up is in use. ENOENT: too late, since what a call would cancel, raise or take
+ * out does not wait any more, or never did. EDEADLK: the thread would wait for itself. EPERM: the caller does not hold
+ * it. ESHUTDOWN: it was closed. EAGAIN or ENOMEM: the system gives no thread or no memory, or a count is at its limit.
+ *
  * Where its header does not say otherwise, a function may be called from any thread at any time. But what makes or ends
  * an object needs it for itself.
  *

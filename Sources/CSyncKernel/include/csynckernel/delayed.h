@@ -59,7 +59,7 @@ typedef struct csk_delayed {
  * Both the queue and the memory stay in place until the last call. csk_workqueue_retain keeps a queue whose owner lets
  * it go before; the work then runs on it all the same. On a queue that waits when full, delayed work takes no room.
  *
- * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EAGAIN where the queue dropped it, was
+ * Work without a period is called once: with 0, or with ECANCELED, ESHUTDOWN or EBUSY where the queue dropped it, was
  * shut down, or was full. Periodic work is called with 0 any number of times. It is not called at a time at which the
  * queue is full or from which it is dropped. It ends with a call with ESHUTDOWN or ECANCELED after the queue's
  * shutdown, or by csk_delayed_cancel.

@@ -40,7 +40,7 @@
  *
  * fork. The child's thread holds what it held before, and may leave it, even if others waited in the parent. It may
  * also leave it in a pthread_atfork handler that was registered after the library was loaded. No waiter of the parent
- * waits in the child, and its function is not called there. Such waiters are idle (csk_gate_cancel gives EBUSY), and
+ * waits in the child, and its function is not called there. Such waiters are idle (csk_gate_cancel gives ENOENT), and
  * may be used again. A grant that was not adopted is the parent's; the gate is free in the child. A gate that another
  * thread held stays held, since what it protects may be half changed: initialize it anew. A gate that was disowned, or
  * granted to a waiter that needs no adoption, stays held too, and any thread of the child may unlock it. A closed gate
@@ -283,14 +283,14 @@ CSK_API CSK_MUST_USE int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t
                                                     bool adoptable, int64_t deadline_ns, csk_waiter_function_t function,
                                                     void *context);
 
-/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After ENOENT the waiter
  * does not wait, because it was never queued, was granted, or timed out, or is the one that closes the gate; nothing
  * has changed then. */
 CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters, that of this one
- * too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or EBUSY where csk_gate_cancel does. A
+ * too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or ENOENT where csk_gate_cancel does. A
  * waiter that is queued again by csk_gate_relock_async has the rank that it had. */
 CSK_API int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter);
 

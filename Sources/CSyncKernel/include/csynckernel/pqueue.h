@@ -116,7 +116,7 @@ CSK_API CSK_MUST_USE int csk_pqueue_push(csk_pqueue_t *queue, int32_t priority, 
  * that has passed tries once. */
 CSK_API CSK_MUST_USE int csk_pqueue_timedpush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item,
                                               int64_t deadline_ns);
-/* Adds an item without waiting. Returns EAGAIN when the queue is full, or when every free place is promised to threads
+/* Adds an item without waiting. Returns EBUSY when the queue is full, or when every free place is promised to threads
  * that waited. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypush(csk_pqueue_t *queue, int32_t priority, csk_pqueue_item_t *item);
 
@@ -126,7 +126,7 @@ CSK_API CSK_MUST_USE int csk_pqueue_pop(csk_pqueue_t *queue, csk_pqueue_item_t *
 /* Takes the first item, and waits for one until `deadline_ns`. After that it returns ETIMEDOUT, and never earlier. A
  * deadline that has passed tries once. */
 CSK_API CSK_MUST_USE int csk_pqueue_timedpop(csk_pqueue_t *queue, csk_pqueue_item_t **item, int64_t deadline_ns);
-/* Takes the first item without waiting. Returns EAGAIN where csk_pqueue_pop would wait, and ESHUTDOWN where it would
+/* Takes the first item without waiting. Returns EBUSY where csk_pqueue_pop would wait, and ESHUTDOWN where it would
  * return that. */
 CSK_API CSK_MUST_USE int csk_pqueue_trypop(csk_pqueue_t *queue, csk_pqueue_item_t **item);
 
@@ -153,7 +153,7 @@ CSK_API CSK_MUST_USE int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t 
                                               csk_waiter_function_t function, void *context);
 /* The item that was taken for `waiter`, once its function has been called with 0 and before it is used again. */
 static inline csk_pqueue_item_t *csk_pqueue_taken(const csk_waiter_t *waiter) { return waiter->item; }
-/* Takes a waiter out of its line. After 0 its function has been or is being called with ECANCELED. After EBUSY the
+/* Takes a waiter out of its line. After 0 its function has been or is being called with ECANCELED. After ENOENT the
  * waiter does not wait: its function was called before. O(1). */
 CSK_API int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter);
 

@@ -37,7 +37,7 @@
  *
  * fork. The child's thread reads and writes what it did before, and may leave it, even if others waited in the parent.
  * It may also leave it in a pthread_atfork handler. No waiter of the parent waits in the child, and its function is not
- * called there. Such waiters are idle (csk_rwlock_cancel gives EBUSY) and may be used again. Enqueued sections run in
+ * called there. Such waiters are idle (csk_rwlock_cancel gives ENOENT) and may be used again. Enqueued sections run in
  * the parent alone. A lock that another thread wrote or read stays taken: initialize it anew by csk_rwlock_init. (Where
  * the others read by reader bias alone it is free.) It is ILLEGAL to fork in a waiter's function, unless the child only
  * calls exec or _exit. A section on a worker may fork, and may return in the child.
@@ -278,7 +278,7 @@ enum { CSK_RWLOCK_READ = 0, CSK_RWLOCK_WRITE = 1 };
  * for a lock with reader bias; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
                                                csk_waiter_function_t function, void *context);
-/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After ENOENT the waiter
  * does not wait. */
 CSK_API int csk_rwlock_cancel(csk_rwlock_t *lock, csk_waiter_t *waiter);
 /* Makes the calling thread the holder of what was granted to a waiter in `mode`. Its own calls know that from then on.

@@ -25,7 +25,7 @@
  * signal handler, unlike sem_post.
  *
  * fork. The child has the permits that were free at the fork. No waiter of the parent waits in the child, and its
- * function is not called there. Such waiters are idle (csk_sem_cancel gives EBUSY), and may be used again. It is
+ * function is not called there. Such waiters are idle (csk_sem_cancel gives ENOENT), and may be used again. It is
  * ILLEGAL to fork in a waiter's function, unless the child only calls exec or _exit.
  *
  * Example: at most four sorts at once, each for 5 ms at most in the queue.
@@ -188,12 +188,12 @@ CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
  * EBUSY (the waiter is in use); EUSERS; EAGAIN or ENOMEM (the timer thread can't be started). */
 CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter, uint32_t permits,
                                             int64_t deadline_ns, csk_waiter_function_t function, void *context);
-/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After EBUSY the waiter
+/* Takes a waiting waiter out. After 0 its function has been or is being called with ECANCELED. After ENOENT the waiter
  * does not wait. */
 CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter);
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing. Never waits. It may run functions of waiters, that of this one too. O(log n) amortized, and for each
- * that it serves. Returns 0; EINVAL for a rank that is none; or EBUSY where the waiter does not wait. */
+ * that it serves. Returns 0; EINVAL for a rank that is none; or ENOENT where the waiter does not wait. */
 CSK_API int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */

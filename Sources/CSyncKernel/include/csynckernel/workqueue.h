@@ -101,7 +101,7 @@ typedef struct csk_counted_work {
 /* What a queue with a bound does with work that finds it full. */
 enum {
     CSK_WORKQUEUE_WAIT = 0,       /* the caller waits */
-    CSK_WORKQUEUE_REFUSE = 1,     /* the caller gets EAGAIN */
+    CSK_WORKQUEUE_REFUSE = 1,     /* the caller gets EBUSY */
     CSK_WORKQUEUE_DROP_OLDEST = 2 /* of the work that takes room, the one that waited longest is called with ECANCELED,
                                       on the caller's thread. This is O(1), but behind a barrier of its own turn it is
                                       O(works like it there) */
@@ -199,10 +199,10 @@ CSK_API void csk_workqueue_retain(csk_workqueue_t *queue);
 CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 
 /* Queues `work` with the queue's own priority. It is wait-free without a bound. It may block on a full queue with
- * CSK_WORKQUEUE_WAIT. It may be called from anywhere, the queue's own work included. O(1).
- * Returns 0; EINVAL (no function); ESHUTDOWN; EAGAIN (the queue is full, or no worker can be started); ENOMEM; or
- * EDEADLK (the queue is full, and the caller is inside the queue's own work, which room waits for). After an error the
- * work was not queued, and its function is not called. */
+ * CSK_WORKQUEUE_WAIT. It may be called from anywhere, the queue's own work included. O(1). Returns 0; EINVAL (no
+ * function); ESHUTDOWN; EBUSY (the queue is full); EAGAIN or ENOMEM (no worker can be had); or EDEADLK (the queue is
+ * full, and the caller is inside the queue's own work, which room waits for). After an error the work was not queued,
+ * and its function is not called. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
 /* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
@@ -257,13 +257,12 @@ CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_ra
  * `deadline_ns` at most. With `barrier` true it takes its turn as csk_workqueue_enqueue_barrier has it. With
  * CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. Returns
  * 0; EINVAL as csk_workqueue_enqueue_ranked does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no
- * worker can be had; EAGAIN on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller
+ * worker can be had; EBUSY on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller
  * was dropped, or the queue was shut down before its turn). After an error the function was not called. */
 CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
                                             void (*function)(void *), void *context);
 
-/* Calls function(context) as work of its own turn. It gives no ESHUTDOWN and no ECANCELED, and EAGAIN only when no
- * worker can be had. */
+/* Calls function(context) as work of its own turn. It gives no ESHUTDOWN, no ECANCELED and no EBUSY. */
 CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier,
                                                    int64_t deadline_ns, void (*function)(void *), void *context);
 
@@ -314,7 +313,8 @@ CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wai
  * On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Waits get room in the order of their arrival. Then
  * function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be short.
  * wait->status is 0 where `work` was queued, whose function may be called before or meanwhile, and ESHUTDOWN where it
- * was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EAGAIN, ENOMEM. */
+ * was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EBUSY, EAGAIN,
+ * ENOMEM. */
 CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          bool barrier, csk_work_function_t work_function,
                                                          csk_workqueue_wait_t *wait,

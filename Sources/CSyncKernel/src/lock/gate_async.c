@@ -214,7 +214,7 @@ int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t
     return queue_waiter(gate, waiter, &request);
 }
 
-int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) { return take_out(gate, waiter, ECANCELED) ? 0 : EBUSY; }
+int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) { return take_out(gate, waiter, ECANCELED) ? 0 : ENOENT; }
 
 /* To the rest of the gate this is a waiter that comes, and that has its ticket already. */
 int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter) {
@@ -231,7 +231,7 @@ int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter) {
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
-    return waits ? 0 : EBUSY;
+    return waits ? 0 : ENOENT;
 }
 
 int csk_gate_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {

@@ -269,7 +269,7 @@ int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition) {
     }
     csk_queue_unlock(&gate->queue_lock);
     call(gate, ended);
-    return waits ? 0 : EBUSY;
+    return waits ? 0 : ENOENT;
 }
 
 /* The others are asked in order by one thread at most, which has the gate. */
@@ -289,5 +289,5 @@ int csk_gate_raise_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t
         ask_anew(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
-    return waits ? 0 : EBUSY;
+    return waits ? 0 : ENOENT;
 }

@@ -43,7 +43,7 @@ int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter) {
     }
     csk_queue_unlock(&sem->queue_lock);
     csk_effects_perform(&effects);
-    return waits ? 0 : EBUSY;
+    return waits ? 0 : ENOENT;
 }
 
-int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : EBUSY; }
+int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter) { return take_out(sem, waiter, ECANCELED) ? 0 : ENOENT; }

@@ -56,7 +56,7 @@ static void run_periodic(csk_delayed_t *delayed) {
 
 /* The queue is open, and it was full or has dropped the work. */
 static bool lacks_room(const csk_delayed_t *delayed, int status) {
-    return status == EAGAIN || (status == ECANCELED && !(csk_load(&delayed->queue->state, CSK_RELAXED) & STATE_SHUT));
+    return status == EBUSY || (status == ECANCELED && !(csk_load(&delayed->queue->state, CSK_RELAXED) & STATE_SHUT));
 }
 
 static void run(csk_work_t *work, int status) {

@@ -125,14 +125,14 @@ static __attribute__((noinline)) int serve_and_unlock(csk_pqueue_t *queue) {
     return 0;
 }
 
-/* With `wait` false the caller is a try function, and the call returns EAGAIN instead of standing in the line. */
+/* With `wait` false the caller is a try function, and the call returns EBUSY instead of standing in the line. */
 static int push(csk_pqueue_t *queue, csk_pqueue_item_t *item, int32_t priority, bool wait, int64_t deadline_ns) {
     int status = 0;
     csk_pqueue_lock(queue);
     csk_pqueue_begin_push(queue, item, priority);
     if (queue->closed) status = ESHUTDOWN;
     else if (csk_pqueue_places(queue) <= queue->pushers.promised) {
-        status = wait ? stand_in_line(queue, &queue->pushers, deadline_ns) : EAGAIN;
+        status = wait ? stand_in_line(queue, &queue->pushers, deadline_ns) : EBUSY;
     }
     if (status == 0) {
         csk_pqueue_insert(queue, item);
@@ -147,7 +147,7 @@ static int pop(csk_pqueue_t *queue, csk_pqueue_item_t **item, bool wait, int64_t
     csk_pqueue_lock(queue);
     if (queue->count <= queue->poppers.promised) {
         if (queue->closed) status = ESHUTDOWN;
-        else status = wait ? stand_in_line(queue, &queue->poppers, deadline_ns) : EAGAIN;
+        else status = wait ? stand_in_line(queue, &queue->poppers, deadline_ns) : EBUSY;
     }
     if (status == 0) {
         *item = csk_pqueue_remove_first(queue);

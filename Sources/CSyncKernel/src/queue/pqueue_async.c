@@ -57,5 +57,5 @@ int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t dead
 }
 
 int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter) {
-    return take_out(queue, waiter, ECANCELED) ? 0 : EBUSY;
+    return take_out(queue, waiter, ECANCELED) ? 0 : ENOENT;
 }

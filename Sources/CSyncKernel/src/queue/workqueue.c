@@ -163,7 +163,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
     if (!shut && !full) csk_work_arrange(queue, work);
     csk_workqueue_unlock_and_look(queue);
     if (dropped != NULL) csk_work_refuse(&refusal);
-    return CSK_LIKELY(!shut && !full) ? 0 : csk_work_is_refused(queue, work, shut ? ESHUTDOWN : EAGAIN);
+    return CSK_LIKELY(!shut && !full) ? 0 : csk_work_is_refused(queue, work, shut ? ESHUTDOWN : EBUSY);
 }
 
 /* It is inlined by force: as a call it costs 14 instructions of the 330 that a work takes (callgrind, gcc 12). */

@@ -132,7 +132,7 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     if (!stays && (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT)) return ESHUTDOWN;
     if (!stays && csk_workqueue_is_full(queue)) {
         csk_work_note_full(queue);
-        if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EAGAIN;
+        if (queue->when_full == CSK_WORKQUEUE_REFUSE) return EBUSY;
         if (queue->when_full == CSK_WORKQUEUE_WAIT) return wait_in_line(queue, call);
     }
     csk_work_arrange(queue, &call->work);

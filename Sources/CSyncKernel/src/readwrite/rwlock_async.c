@@ -44,7 +44,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, in
 }
 
 int csk_rwlock_cancel(csk_rwlock_t *lock, csk_waiter_t *waiter) {
-    return take_out(lock, waiter, ECANCELED) ? 0 : EBUSY;
+    return take_out(lock, waiter, ECANCELED) ? 0 : ENOENT;
 }
 
 /* Takes one of the reads that were granted and not adopted. Returns false when there is none. */
