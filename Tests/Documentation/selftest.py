@@ -59,7 +59,7 @@ REPLACED = [
     ("docs/verification.md", r"\d+( newest\s+messages)", r"25\1", "25 stands here, and there are 24"),
     ("ARCHITECTURE.md", r"folders( of `src`)", r"eleven folders\1", "eleven is neither written nor checked"),
     ("ARCHITECTURE.md", r"(# Architecture)", r"\1 of 17 parts", "17 is neither written nor checked by a script"),
-    ("docs/design/gate.md", r"(bit 6  )CONDITIONS", r"\1OTHERS", "the table is not its source's"),
+    ("docs/design/gate.md", r"(bit 6  )LOOKS", r"\1OTHERS", "the table is not its source's"),
     ("docs/design/probes.md", r"(table of base/)probe", r"\1probes", "0 sources are called base/probes.h"),
     ("docs/design/fork.md", r"(queue_lock.h: bits 0-1)   0 free", r"\1 free", "0 lines of wait/queue_lock.h begin"),
     (ORDERS, r"`cond\.c`: `move_first`", "`cond.c`: `csk_gate_next`", "csk_gate_next is not defined in cond.c"),

@@ -30,7 +30,7 @@ static void says_that_it_waits(void) { __atomic_fetch_add(&shared->flags[1], 1, 
 static void published_with_conditions(void) {
     is_published();
     if (gate->queue_lock != 0 || gate->summary == 0) return;
-    EXPECT_EQUAL((gate->summary & GATE_CONDITIONS) != 0, csk_gate_conditions(gate) != NULL);
+    EXPECT_EQUAL((gate->summary & GATE_LOOKS) != 0, csk_gate_conditions(gate) != NULL);
 }
 /* One client for each form of the gate. With three threads the other two forms have too many schedules. */
 #define CLIENT_AWAIT_FAST(name, ...) \

@@ -93,13 +93,11 @@ static inline void expect_limits(void) {
 static inline void shows_the_queue(void) {
     if (gate->queue_lock != 0 || gate->summary == 0) return;
     const csk_waiter_t *next = csk_gate_next(gate);
-    uint64_t flags = 0;
-    if (next != NULL) flags = csk_gate_flags(gate, next);
+    uint64_t flags = csk_gate_flags(gate, next);
     EXPECT_EQUAL(gate->summary & (GATE_WAITERS | GATE_DESIGNATED | GATE_HAND_OVER), flags);
-    uint64_t shown = flags >> 1;
-    if (shown == 0 && (gate->summary & GATE_ORDERED)) shown = HELD_ORDERED;
-    if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, shown);
-    if (next != NULL && gate->bypass_limit == 0)
+    if (gate->summary & GATE_ONE_WORD) EXPECT_EQUAL(gate->held & HELD_FLAGS, flags >> 1);
+    if (csk_gate_is_ordered(gate)) EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, GATE_RANK_MAX);
+    else if (next != NULL && gate->bypass_limit == 0)
         EXPECT_EQUAL(gate->summary >> GATE_RANK_SHIFT, csk_gate_biased_rank(next->node.rank));
     EXPECT(next == NULL || next->function == NULL || next->state == WAITER_QUEUED);
 }

@@ -107,7 +107,10 @@ struct csk_gate {
     uint32_t bypass_limit;
     csk_heap_t waiters;
     int64_t next_ticket;
-    csk_waiter_t *oldest;
+    union {
+        csk_waiter_t *oldest;
+        struct csk_gate_conditions *conditions; /* where `looks` says that there are some: `oldest` stands there */
+    };
     csk_waiter_t *pending;
     uint32_t oldest_bypassed;
     uint32_t bounded; /* waiters that are under a limit */
@@ -117,6 +120,7 @@ struct csk_gate {
     uint8_t policy;
     uint8_t hand_over;
     uint8_t closed;
+    uint8_t looks;
     uint32_t grace_and_place; /* bit 0: it is a csk_placed_gate_t's (name.h); above: grace_us. Never changes */
 };
 

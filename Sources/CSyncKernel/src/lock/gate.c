@@ -51,16 +51,12 @@ uint32_t csk_gate_waiting(csk_gate_t *gate) {
 enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless a waiter of higher rank is there. What it read of the queue may be
- * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. `told`: the
- * lock-order checker already knows of this call. Without that an ordered gate can't be entered. */
-static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self,
-                                                                bool told) {
-    const uint64_t stops = GATE_CLOSED | GATE_HAND_OVER | (told ? 0 : GATE_ORDERED);
-    const uint64_t flags = HELD_FLAGS & ~(told ? HELD_ORDERED : 0);
+ * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
+static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     /* The form is decided before any thread holds the gate: registering for membarrier takes long once threads
      * contend. */
-    if (summary & stops || summary == 0) return QUEUE_FIRST;
+    if (summary & (GATE_CLOSED | GATE_HAND_OVER) || summary == 0) return QUEUE_FIRST;
     if (summary & GATE_WAITERS) {
         uint64_t next = summary >> GATE_RANK_SHIFT;
         if (!csk_is_rank_or_unnamed(rank) || csk_gate_biased_rank(csk_rank_in_order(rank)) < next) return QUEUE_FIRST;
@@ -68,7 +64,7 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
     uint64_t found = csk_load(&gate->held, CSK_RELAXED);
     if ((found & ~HELD_FLAGS) != 0) return HELD;
     /* One-word form: a waiter has queued since the summary was read, perhaps one that must not be overtaken. */
-    if ((found & flags) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
+    if ((found & HELD_FLAGS) && !(summary & GATE_WAITERS)) return QUEUE_FIRST;
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
@@ -77,7 +73,7 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
-        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self, true);
+        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self);
         if (attempt != HELD) return attempt;
         *since_ns = came_ns;
     }
@@ -207,8 +203,7 @@ static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t r
     bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();
     if (csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
     if (!tries) csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
-    bool entered = !tries && !csk_gate_is_noted(gate) && barge(gate, rank, self, true) == ENTERED;
-    int status = entered ? 0 : enter_contended(gate, rank, deadline_ns, self);
+    int status = enter_contended(gate, rank, deadline_ns, self);
     if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
 }
@@ -224,7 +219,7 @@ static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t
 
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self, false) == ENTERED)) return 0;
+    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
     return lock_contended(gate, rank, deadline_ns, self);
 }
 

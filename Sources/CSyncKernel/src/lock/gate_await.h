@@ -13,8 +13,8 @@
  * Why no waiter whose predicate is true is left asleep
  *
  * 1. Only a holder of the gate changes what predicates read, and only a holder puts a condition into the list. So later
- *    holders find CONDITIONS in `summary`, by the order of the gate itself. No fence is needed for it.
- * 2. Each holder, before it leaves a gate with CONDITIONS, walks the list in order, up to the first condition that is
+ *    holders find LOOKS in `summary`, by the order of the gate itself. No fence is needed for it.
+ * 2. Each holder, before it leaves a gate with LOOKS, walks the list in order, up to the first condition that is
  *    chosen, or whose predicate is true: that one is chosen now. Conditions before that place were false just then, and
  *    stay so until another thread holds the gate.
  * 3. So when the gate becomes free, whatever was not asked stands behind a chosen one. The chosen one is a waiter of
@@ -50,19 +50,18 @@
  * A predicate runs without the queue lock. Meanwhile the holder's own condition can't be in the list but as one that
  * was just put there; no other can leave the list, since its thread needs the gate for that. A deadline may choose it.
  *
- * The list stands at the gate in the place of the arrivals (`oldest`), marked by the lowest bit, and has their head
- * while it is there. So the gate has no field for it. It is a part of one of its conditions, and moves into another one
- * when that one leaves. */
+ * The list stands at the gate in the place of the arrivals (`oldest`), and has their head while it is there. It is a
+ * part of one of its conditions, and moves into another one when that one leaves. */
 #ifndef CSK_INTERNAL_GATE_AWAIT_H
 #define CSK_INTERNAL_GATE_AWAIT_H
 
 #include "csynckernel/await.h"
 #include "lock/gate_order.h"
 
-/* Called by the holder before it leaves a gate whose summary says CONDITIONS. */
+/* Called by the holder before it leaves a gate that has conditions. */
 void csk_gate_choose_next(csk_gate_t *gate);
 static inline void csk_gate_look_at_conditions(csk_gate_t *gate) {
-    if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_RELAXED) & GATE_CONDITIONS)) csk_gate_choose_next(gate);
+    if (csk_gate_has_conditions(gate)) csk_gate_choose_next(gate);
 }
 
 /* The place of the condition whose function runs on this thread. */

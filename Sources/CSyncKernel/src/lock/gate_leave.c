@@ -196,8 +196,7 @@ static bool take_from_nobody(csk_gate_t *gate, uint64_t self) {
     return may;
 }
 
-/* What a leaver that holds the gate looks at first. Apart, since most leavers have nothing of that to do. */
-#define LOOKS (GATE_CONDITIONS | GATE_ORDERED)
+/* What a leaver that holds the gate does first. Apart, since most leavers have nothing of that to do. */
 static __attribute__((noinline)) void prepare_and_look(csk_gate_t *gate) {
     csk_gate_prepare(gate);
     if (csk_gate_is_ordered(gate)) csk_current_ordering()->leaves(gate);
@@ -210,7 +209,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
         if (holder != CSK_GATE_NOBODY || !take_from_nobody(gate, self)) return EPERM;
         summary = csk_load(&gate->summary, CSK_RELAXED);
     }
-    if (CSK_UNLIKELY(summary == 0 || (summary & LOOKS))) prepare_and_look(gate);
+    if (CSK_UNLIKELY(summary == 0 || (summary & GATE_LOOKS))) prepare_and_look(gate);
     if (csk_gate_is_one_word(gate)) leave_one_word(gate);
     else leave_two_words(gate);
     return 0;
@@ -218,7 +217,7 @@ static __attribute__((noinline)) int unlock_contended(csk_gate_t *gate, uint64_t
 
 static inline int unlock_as(csk_gate_t *gate, uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
-    bool plain = (summary & (GATE_READY | LOOKS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
+    bool plain = (summary & (GATE_READY | GATE_LOOKS)) == GATE_READY && csk_gate_somebody_comes(summary, 0) &&
                  csk_load(&gate->held, CSK_RELAXED) == self;
     if (!plain) return unlock_contended(gate, self, summary);
     csk_gate_count_departure(gate);

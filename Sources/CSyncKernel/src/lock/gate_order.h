@@ -34,12 +34,14 @@ static inline csk_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
     bool may_be = gate->bounded != 0 && CSK_UNLIKELY(gate->oldest_bypassed >= csk_arrivals_limit(gate->bypass_limit));
     return may_be ? csk_gate_find_overdue(gate) : NULL;
 }
-/* The conditions of a gate (gate_await.h) stand in the place of `oldest`, and have its value. */
+/* The conditions of a gate (gate_await.h). NULL without waits for predicates. */
 typedef struct csk_gate_conditions csk_gate_conditions_t;
-/* NULL without waits for predicates. */
 static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
-    uintptr_t place = (uintptr_t)gate->oldest;
-    return CSK_UNLIKELY(place & 1) ? (csk_gate_conditions_t *)(place - 1) : NULL;
+    return CSK_UNLIKELY(gate->looks & LOOKS_CONDITIONS) ? gate->conditions : NULL;
+}
+/* Whether there are some, for the holder, without the queue lock. */
+static inline bool csk_gate_has_conditions(const csk_gate_t *gate) {
+    return CSK_UNLIKELY((csk_load(&gate->looks, CSK_RELAXED) & LOOKS_CONDITIONS) != 0);
 }
 static inline csk_waiter_t *csk_gate_oldest(const csk_gate_t *gate) {
     const csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
@@ -53,8 +55,13 @@ static inline void csk_gate_set_oldest(csk_gate_t *gate, csk_waiter_t *oldest) {
 /* Puts the list into another place, or takes it away (NULL). */
 static inline void csk_gate_set_conditions(csk_gate_t *gate, csk_gate_conditions_t *conditions) {
     csk_waiter_t *oldest = csk_gate_oldest(gate);
-    if (conditions != NULL) conditions->oldest = oldest;
-    gate->oldest = conditions != NULL ? (csk_waiter_t *)((uintptr_t)conditions | 1) : oldest;
+    uint8_t looks = csk_load(&gate->looks, CSK_RELAXED) & LOOKS_ORDERED;
+    if (conditions != NULL) {
+        looks |= LOOKS_CONDITIONS;
+        conditions->oldest = oldest;
+        gate->conditions = conditions;
+    } else gate->oldest = oldest;
+    csk_store(&gate->looks, looks, CSK_RELAXED);
 }
 
 /* How many wait for a predicate, and are not on their way. */

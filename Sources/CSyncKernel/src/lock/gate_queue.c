@@ -4,31 +4,16 @@
 #include "base/ordering.h"
 #include "lock/gate_await.h"
 
-/* A mutex may be held already, by an inline entry. Its holder's inline exit fails at the flag in `held`, and comes to
- * the slow path. */
-bool csk_gate_set_form(csk_gate_t *gate, uint64_t form) {
-    bool ordered = csk_current_ordering() != NULL;
-    if (ordered && form == GATE_ONE_WORD) csk_fetch_or(&gate->held, HELD_ORDERED, CSK_RELAXED);
-    csk_store(&gate->summary, form | (ordered ? GATE_ORDERED : 0), CSK_RELEASE);
-    return ordered;
-}
-
-void csk_gate_tell_begin(const csk_gate_t *gate) { csk_current_ordering()->begins(gate); }
-
 void csk_gate_decide_form(csk_gate_t *gate) {
     /* A bypass limit must hold against newcomers that looked at the queue long ago. Only the flags in one word can't be
      * stale. */
     bool one_word = gate->policy != CSK_GATE_FAST || csk_gate_has_limit(gate) || !csk_platform_has_membarrier();
-    bool told = false;
-    csk_gate_lock_queue(gate);
-    if (csk_load(&gate->summary, CSK_RELAXED) == 0)
-        told = csk_gate_set_form(gate, one_word ? GATE_ONE_WORD : GATE_READY);
-    csk_queue_unlock(&gate->queue_lock);
-    if (told) csk_gate_tell_begin(gate);
+    csk_gate_set_form(gate, one_word ? GATE_ONE_WORD : GATE_READY);
 }
 
 void csk_gate_begin_in_child(csk_gate_t *gate) {
     gate->waiters.root = NULL;
+    csk_store(&gate->looks, (uint8_t)(csk_load(&gate->looks, CSK_RELAXED) & LOOKS_ORDERED), CSK_RELAXED);
     gate->oldest = NULL;
     gate->oldest_bypassed = gate->bounded = gate->waiting = 0;
     csk_store(&gate->lost_grants, 0u, CSK_RELAXED);
@@ -149,18 +134,39 @@ void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_waiter_t *ne
 }
 
 /* Publishes the queue. Returns what is to be done for the next waiter, as csk_gate_call does. */
-static enum csk_gate_call publish(csk_gate_t *gate, csk_waiter_t **next) {
+static enum csk_gate_call publish(csk_gate_t *gate, uint64_t form, csk_waiter_t **next) {
     *next = csk_gate_next(gate);
     uint64_t flags = csk_gate_flags(gate, *next), rank = 0;
-    /* Under a limit of the gate's own each pass is counted, which takes the queue lock. */
-    if (*next != NULL) rank = csk_gate_has_limit(gate) ? GATE_RANK_MAX : csk_gate_biased_rank((*next)->node.rank);
-    csk_gate_write_words(gate, flags | (csk_gate_conditions(gate) != NULL ? GATE_CONDITIONS : 0), rank);
+    /* Each pass is counted under a limit of the gate's own, and each entry is reported at an ordered one. Both take the
+     * queue lock. */
+    if (csk_gate_has_limit(gate) || csk_gate_is_ordered(gate)) rank = GATE_RANK_MAX;
+    else if (*next != NULL) rank = csk_gate_biased_rank((*next)->node.rank);
+    csk_gate_write_words(gate, form | flags | (csk_load(&gate->looks, CSK_RELAXED) ? GATE_LOOKS : 0), rank);
     return csk_gate_call_for(flags, 0);
+}
+
+static uint64_t form_of(const csk_gate_t *gate) {
+    return csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD);
 }
 
 void csk_gate_publish(csk_gate_t *gate) {
     csk_waiter_t *next;
-    publish(gate, &next);
+    publish(gate, form_of(gate), &next);
+}
+
+/* A mutex may be held already, by an inline entry. Where it is ordered, its holder's inline exit fails at the flags in
+ * `held`, and comes to the slow path. */
+void csk_gate_set_form(csk_gate_t *gate, uint64_t form) {
+    csk_waiter_t *next;
+    const csk_ordering_t *ordering = NULL;
+    csk_gate_lock_queue(gate);
+    if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
+        ordering = csk_current_ordering();
+        csk_store(&gate->looks, (uint8_t)(ordering != NULL ? LOOKS_ORDERED : 0), CSK_RELAXED);
+        publish(gate, form, &next);
+    }
+    csk_queue_unlock(&gate->queue_lock);
+    if (ordering != NULL) ordering->begins(gate);
 }
 
 /* Ensures that a waiter comes for the gate if it is free. */
@@ -181,7 +187,7 @@ static bool calls_nobody(uint64_t summary) {
 bool csk_gate_settle(csk_gate_t *gate, csk_effects_t *effects) {
     uint64_t before = csk_load(&gate->summary, CSK_RELAXED);
     csk_waiter_t *next;
-    enum csk_gate_call call = publish(gate, &next);
+    enum csk_gate_call call = publish(gate, form_of(gate), &next);
     serve(gate, call, next, effects);
     return calls_nobody(before) && csk_gate_call_for(csk_load(&gate->summary, CSK_RELAXED), 0) != GATE_CALLS_NOBODY;
 }

@@ -63,12 +63,9 @@ static inline bool csk_gate_know_process(csk_gate_t *gate) {
     return csk_gate_holder(gate) == 0;
 }
 
-/* Called under the queue lock. Makes the gate's form what it is to be for good, and ordered where the checker of lock
- * order has been started. Returns whether the caller has to report to the checker that the gate begins. */
-bool csk_gate_set_form(csk_gate_t *gate, uint64_t form);
-/* Reports that. Called without the queue lock. */
-void csk_gate_tell_begin(const csk_gate_t *gate);
-/* Decides the gate's form if that is still undecided. Takes the queue lock itself. */
+/* These two take the queue lock themselves. If the gate's form is still undecided, the first makes it `form` for good,
+ * and the gate ordered where the checker of lock order has been started. The second finds out which form that is. */
+void csk_gate_set_form(csk_gate_t *gate, uint64_t form);
 void csk_gate_decide_form(csk_gate_t *gate);
 static inline void csk_gate_prepare(csk_gate_t *gate) {
     if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);

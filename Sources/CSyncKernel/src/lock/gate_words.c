@@ -16,12 +16,11 @@ void csk_gate_transfer(csk_gate_t *gate, uint64_t holder) {
 
 /* In the two-word form this is a plain store. It is ordered before a look at `held` by the membarrier of the threads
  * that check again. In the one-word form it ends with a locked instruction on `held`. */
-void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank) {
-    uint64_t form = csk_load(&gate->summary, CSK_RELAXED) & (GATE_READY | GATE_ONE_WORD | GATE_ORDERED);
-    csk_store(&gate->summary, form | flags | (gate->closed ? GATE_CLOSED : 0) | rank << GATE_RANK_SHIFT, CSK_RELEASE);
-    if (form & GATE_ONE_WORD) {
-        uint64_t found = csk_load(&gate->held, CSK_RELAXED), held_flags = flags >> HELD_FLAGS_SHIFT & HELD_FLAGS;
-        if (CSK_UNLIKELY((form & GATE_ORDERED) && held_flags == 0)) held_flags = HELD_ORDERED;
-        while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | held_flags, CSK_RELAXED)) {}
+void csk_gate_write_words(csk_gate_t *gate, uint64_t form_and_flags, uint64_t rank) {
+    uint64_t closed = gate->closed ? GATE_CLOSED : 0;
+    csk_store(&gate->summary, form_and_flags | closed | rank << GATE_RANK_SHIFT, CSK_RELEASE);
+    if (form_and_flags & GATE_ONE_WORD) {
+        uint64_t found = csk_load(&gate->held, CSK_RELAXED), flags = form_and_flags >> HELD_FLAGS_SHIFT & HELD_FLAGS;
+        while (!csk_cas(&gate->held, &found, (found & ~HELD_FLAGS) | flags, CSK_RELAXED)) {}
     }
 }

@@ -6,7 +6,6 @@
  *                                                                      on its behalf (lost grants)
  *   bit 3       ENDED: that thread has ended without leaving           set by CAS under the queue lock; for good
  *   bits 0..2   one-word form only: WAITERS, DESIGNATED, HAND_OVER     changed under the queue lock, by CAS
- *               DESIGNATED alone: no waiters, and the gate is ordered
  *
  * summary (64 bits)   what a newcomer or a leaver must know about the queue; written only under the queue lock
  *   bit 0  READY        two-word form; the value 1 alone says "no waiters, all is inline"
@@ -15,14 +14,25 @@
  *   bit 3  HAND_OVER    a leaver must grant the gate to the next waiter, and newcomers must not take it
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
- *   bit 6  CONDITIONS   there are waits for predicates: a leaver evaluates them first (gate_await.h)
- *   bit 7  ORDERED      the lock-order checker observes each entry and departure; decided with the form, for good
+ *   bit 6  LOOKS        a leaver looks first: there are waits for predicates (gate_await.h), or the gate is ordered
+ *   bit 7               unused
  *   8..63  RANK         of the next waiter, plus 2^40, so that it is not negative; the maximum where no newcomer may
  *                       pass without the queue lock
  * A `summary` of zero means that the form is undecided. The first call that comes to the slow path decides the form for
  * this gate's life.
  *
  * The queue lock protects everything else in csk_gate_t and in a queued waiter, except `depth`, which is the holder's.
+ *
+ * looks (8 bits)      why a leaver looks first; changed under the queue lock
+ *   bit 0  CONDITIONS   there are waits for predicates; changed by holders, which read it without the lock, but that
+ *                       csk_gate_unwatch may clear it
+ *   bit 1  ORDERED      the checker of lock order hears of each entry and departure; decided with the form, for good
+ *
+ * An ordered gate. The checker had been started before the form was decided. No thread may enter such a gate without
+ * the queue lock, and each leaver looks. So it always shows LOOKS, and the maximum for RANK; and without waiters it
+ * shows WAITERS and DESIGNATED, as if one were on its way. All inline paths, and each newcomer's first try, end at
+ * these anyway. A leaver calls no waiter by them, as if there were none. A first waiter changes them: in one word the
+ * leaver's CAS fails at that; in two words the waiter looks again, since leavers called none before (step 6 below).
  *
  * WAITERS, DESIGNATED and HAND_OVER can be read in three places, each for another reader:
  *
@@ -87,16 +97,14 @@
 #define GATE_HAND_OVER UINT64_C(8)
 #define GATE_ONE_WORD UINT64_C(16)
 #define GATE_CLOSED UINT64_C(32)
-#define GATE_CONDITIONS UINT64_C(64)
-#define GATE_ORDERED UINT64_C(128)
+#define GATE_LOOKS UINT64_C(64)
 #define GATE_RANK_SHIFT 8
 #define GATE_RANK_MAX ((UINT64_C(1) << 56) - 1)
 
 #define HELD_FLAGS UINT64_C(7)
 /* WAITERS, DESIGNATED and HAND_OVER stand in `held` so many bits lower than in `summary`. */
 #define HELD_FLAGS_SHIFT 1
-/* In `held` of an ordered gate in one word without waiters: no inline path, which expects no flag, succeeds. */
-#define HELD_ORDERED (GATE_DESIGNATED >> HELD_FLAGS_SHIFT)
+enum { LOOKS_CONDITIONS = 1, LOOKS_ORDERED = 2 }; /* csk_gate_t.looks */
 /* Makes the holder a thread that can't exist, so that no later thread at the same address passes for it. */
 #define HELD_ENDED UINT64_C(8)
 
@@ -107,8 +115,9 @@ static inline uint64_t csk_gate_biased_rank(csk_rank_t rank) { return (uint64_t)
 static inline bool csk_gate_is_one_word(const csk_gate_t *gate) {
     return (csk_load(&gate->summary, CSK_RELAXED) & GATE_ONE_WORD) != 0;
 }
+/* Called by a thread that knows the form, or under the queue lock. */
 static inline bool csk_gate_is_ordered(const csk_gate_t *gate) {
-    return CSK_UNLIKELY((csk_load(&gate->summary, CSK_RELAXED) & GATE_ORDERED) != 0);
+    return CSK_UNLIKELY((csk_load(&gate->looks, CSK_RELAXED) & LOOKS_ORDERED) != 0);
 }
 static inline uint64_t csk_gate_holder(const csk_gate_t *gate) {
     return csk_load(&gate->held, CSK_ACQUIRE) & ~HELD_FLAGS;
@@ -127,7 +136,7 @@ bool csk_gate_take(csk_gate_t *gate, uint64_t holder);
 /* Gives a held gate to another holder; keeps the flags. Called under the queue lock, by the holder or on its behalf. */
 void csk_gate_transfer(csk_gate_t *gate, uint64_t holder);
 /* Writes what csk_gate_publish has found, into `summary` and in the one-word form into `held`. */
-void csk_gate_write_words(csk_gate_t *gate, uint64_t flags, uint64_t rank);
+void csk_gate_write_words(csk_gate_t *gate, uint64_t form_and_flags, uint64_t rank);
 
 /* Called under the queue lock. csk_gate_has_lost_grants reads the count without it. */
 static inline void csk_gate_count_lost(csk_gate_t *gate, int change) {

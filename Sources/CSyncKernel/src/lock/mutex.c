@@ -19,14 +19,7 @@ int csk_mutex_destroy(csk_mutex_t *mutex) { return csk_gate_destroy(&mutex->gate
 void csk_mutex_prepare(csk_gate_t *gate) {
     /* Relaxed: a thread that goes on by the form comes to csk_gate_prepare, or takes the queue lock. */
     if (CSK_LIKELY(csk_load(&gate->summary, CSK_RELAXED) != 0)) return;
-    bool told = false;
-    csk_gate_lock_queue(gate);
-    if (csk_load(&gate->summary, CSK_RELAXED) == 0) {
-        gate->policy = CSK_GATE_COMPACT;
-        told = csk_gate_set_form(gate, GATE_ONE_WORD);
-    }
-    csk_queue_unlock(&gate->queue_lock);
-    if (told) csk_gate_tell_begin(gate);
+    csk_gate_set_form(gate, GATE_ONE_WORD);
 }
 
 int csk_mutex_lock_slow(csk_mutex_t *mutex, int64_t deadline_ns) {
