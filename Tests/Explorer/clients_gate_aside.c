@@ -53,7 +53,7 @@ static void passes_it(int32_t priority, int64_t ns) {
 static void expect_in_time(void) {
     int64_t begun_ns = shared->noted_ns;
     passes_it(1, 0);
-    if (explore_now() - begun_ns <= GATE_LATE_NS) EXPECT(csk_gate_noted == NULL);
+    if (explore_now() - begun_ns <= GATE_LATE_NS) EXPECT(csk_gate_marked == NULL);
 }
 /* At priority 1 it need not step aside. */
 static void passes_who_never_comes(void) {
@@ -64,12 +64,12 @@ static void passes_who_never_comes(void) {
     EXPECT_EQUAL(never_comes->word, WORD_TRY);
     expect_in_time();
     passes_it(1, GATE_LATE_NS + 5000);
-    EXPECT(csk_gate_noted == gate);
+    EXPECT(csk_gate_marked == gate);
     EXPECT(would_step_aside(0));
     EXPECT(!would_step_aside(1));
     expect_in_time(); /* the note has begun the time anew, and this entry forgets it */
     passes_it(1, GATE_LATE_NS + 5000);
-    EXPECT(csk_gate_noted == gate);
+    EXPECT(csk_gate_marked == gate);
     take_it_out();
     EXPECT(!would_step_aside(0));
     passes_it(1, 0);
@@ -88,14 +88,14 @@ static void enters_once(int32_t priority, int who) {
     shared->flags[who] = 1;
     unlock();
 }
-/* Whoever has noted the gate comes in only after the one that it has noted: thread 1 is the only one that waits. */
+/* Whoever has marked the gate comes in only after the one that was late: thread 1 is the only one that waits. */
 static void keeps_passing(void) {
     lock(0);
     explore_set(&shared->flags[3], 1);
     await_waiting(1);
     unlock();
     for (int i = 0; i < 3; i++) {
-        bool noted = csk_gate_noted == gate;
+        bool noted = csk_gate_marked == gate;
         lock(0);
         section();
         if (noted) EXPECT_EQUAL(shared->flags[1], 1);

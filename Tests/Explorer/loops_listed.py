@@ -2,8 +2,8 @@
 
 # Each stays awake until another thread has made a step, or for a moment at most; loops.mutants says what for.
 SPINS = {
-    "src/lock/gate.c spin_to_enter": 1,
-    "src/lock/gate.c watch_gate": 1,
+    "src/lock/gate.c spin_to_take": 1,
+    "src/lock/gate.c spin_for_gate": 1,
     "src/lock/gate_await.c come_again_or_wait": 1,
     "src/lock/sem.c spin_to_take": 1,
     "src/queue/pqueue.c spin_in_line": 1,

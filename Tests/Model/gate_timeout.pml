@@ -109,7 +109,7 @@ active [N] proctype user() {
   bit seen = 0, first = 0, relied = 0, timed = 0, given = 0;
   do :: op < ROUNDS(me) ->
     seen = 0; first = 0;
-    /* barge: what it read of the summary may be stale by the time it enters */
+    /* take_without_queue: what it read of the summary may be stale by the time it enters */
     atomic { seen = (!sH && (!sW || rank(me) >= sR)) };
     if :: seen -> d_step { seen = 0; flush(me); if :: held == 0 -> held = me + 1; seen = 1 :: else fi } :: else fi;
     if :: seen -> goto entered :: else fi;

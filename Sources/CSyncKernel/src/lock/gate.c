@@ -1,5 +1,16 @@
-/* gate.c: threads come to the gate: they enter, spin, stand in its queue, try, and give up. gate_leave.c has how they
- * leave, gate_words.h the words and the argument. */
+/* gate.c: threads come to the gate. gate_leave.c has how they leave, gate_words.h the words and the argument.
+ *
+ * A thread takes these steps, each where the one before did not let it in:
+ *
+ *   csk_gate_enter_fast    inline (gate.h): one compare-and-swap, at a gate in two words without waiters
+ *   take_without_queue     the same at each gate, past waiters that it may overtake
+ *   lock_slowly            refuses what it must, and reports to the checker of lock order
+ *   spin_to_take           takes the gate without its queue if it becomes free within a moment
+ *   queue_and_wait         takes it under the queue lock if it may by now; otherwise stands in the queue
+ *   csk_waiter_wait        (waiter.c) parks until it is granted the gate, or designated to try (try_to_enter)
+ *
+ * Which waiter is next: csk_gate_next. Which waiter a leaver wakes, or grants the gate: csk_gate_call_for. Both are in
+ * gate_policy. */
 #include "csynckernel/gate.h"
 
 #include "base/ordering.h"
@@ -52,7 +63,8 @@ enum attempt { ENTERED, HELD, QUEUE_FIRST };
 
 /* Takes a free gate without the queue lock, unless a waiter of higher rank is there. What it read of the queue may be
  * stale by the time that it enters: see FAST in gate.h. Under STRICT a gate with waiters is never free. */
-static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static inline __attribute__((always_inline)) enum attempt take_without_queue(csk_gate_t *gate, csk_rank_t rank,
+                                                                             uint64_t self) {
     uint64_t summary = csk_load(&gate->summary, CSK_RELAXED);
     /* The form is decided before any thread holds the gate: registering for membarrier takes long once threads
      * contend. */
@@ -69,11 +81,11 @@ static inline __attribute__((always_inline)) enum attempt barge(csk_gate_t *gate
 }
 
 /* A thread that finds the gate free, as the first entry does here, has not waited: `since_ns` stays 0. */
-static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
+static enum attempt spin_to_take(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
-        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : barge(gate, rank, self);
+        enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : take_without_queue(gate, rank, self);
         if (attempt != HELD) return attempt;
         *since_ns = came_ns;
     }
@@ -81,20 +93,20 @@ static enum attempt spin_to_enter(csk_gate_t *gate, csk_rank_t rank, uint64_t se
 }
 
 /* Called under the queue lock. Gives the gate to this newcomer if it may have it now; true if so. */
-static bool enter_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, uint64_t holder) {
+static bool take_under_lock(csk_gate_t *gate, const csk_heap_node_t *newcomer, uint64_t holder) {
     if (!csk_gate_may_pass(gate, newcomer) || !csk_gate_take(gate, holder)) return false;
     csk_gate_count_pass(gate);
     return true;
 }
 
-static int try_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
+static int try_under_lock(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     if (!csk_is_rank_or_unnamed(rank)) return EINVAL;
     csk_gate_prepare(gate);
     if (csk_gate_holder(gate) != 0 && !csk_gate_know_process(gate)) return EBUSY;
     csk_effects_t effects = { 0 };
     csk_heap_node_t newcomer = { .rank = csk_rank_in_order(rank), .ticket = INT64_MAX };
     csk_gate_lock_queue(gate);
-    int status = gate->closed ? ESHUTDOWN : enter_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
+    int status = gate->closed ? ESHUTDOWN : take_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
     csk_effects_perform(&effects);
@@ -102,7 +114,7 @@ static int try_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
 }
 
 static int trylock_as(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
-    int status = try_as(gate, rank, self);
+    int status = try_under_lock(gate, rank, self);
     if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     return status;
 }
@@ -113,7 +125,7 @@ int csk_gate_trylock_recursive_slow(csk_gate_t *gate, csk_rank_t rank) { return 
 /* ---- Waiting ----------------------------------------------------------------------------------------------------- */
 
 /* The designated waiter spins for a moment before it gives up. Meanwhile no leaver wakes another. */
-static void watch_gate(void *object, csk_waiter_t *self) {
+static void spin_for_gate(void *object, csk_waiter_t *self) {
     csk_gate_t *gate = object;
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     while (csk_spin(&spin))
@@ -154,20 +166,20 @@ static void await_granter(void *object, csk_waiter_t *self) {
     csk_queue_unlock(&gate->queue_lock);
 }
 
-const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,      watch_gate, park,
+const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,      spin_for_gate, park,
                                              await_granter,        GATE_FIRST_LOOK_NS };
 
 /* Queues the calling thread and waits, or lets it in after all; not if it has marked the gate, and steps aside. */
-static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool noted,
-                         int64_t since_ns) {
+static int queue_and_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool marked,
+                          int64_t since_ns) {
     csk_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
     csk_waiter_came(&waiter, since_ns);
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
-    bool closed = gate->closed, aside = noted && csk_gate_steps_aside(gate, waiter.node.rank);
-    bool entered = !closed && !aside && enter_under_lock(gate, &waiter.node, self);
+    bool closed = gate->closed, aside = marked && csk_gate_steps_aside(gate, waiter.node.rank);
+    bool entered = !closed && !aside && take_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     bool first = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
@@ -179,48 +191,40 @@ static int enter_or_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 
-static __attribute__((noinline)) int enter_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
-                                                     uint64_t self) {
-    if (csk_gate_holder(gate) == self) return EDEADLK;
-    if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
-    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
-        int status = try_as(gate, rank, self);
-        return status == EBUSY ? ETIMEDOUT : status;
-    }
-    /* With a deadline it may have less time than the other takes to come. */
-    bool noted = csk_gate_take_note(gate) && deadline_ns == CSK_NEVER;
+/* A thread that marked the gate does not spin; unless it has a deadline, which may pass before the other has come. */
+static inline int spin_or_queue(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
+    bool marked = csk_gate_take_mark(gate) && deadline_ns == CSK_NEVER;
     int64_t since_ns = 0;
-    if (!noted && spin_to_enter(gate, rank, self, &since_ns) == ENTERED) {
+    if (!marked && spin_to_take(gate, rank, self, &since_ns) == ENTERED) {
         csk_counts_end_of_look(gate, CSK_OBJECT_GATE, csk_rank_in_order(rank), since_ns);
         return 0;
     }
-    return enter_or_wait(gate, rank, deadline_ns, self, noted, since_ns);
+    return queue_and_wait(gate, rank, deadline_ns, self, marked, since_ns);
 }
 
 /* A thread whose deadline has passed only tries, and does not wait. */
-static __attribute__((noinline)) int lock_ordered(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
-                                                  uint64_t self) {
-    bool tries = deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now();
-    if (csk_gate_holder(gate) == self) return enter_contended(gate, rank, deadline_ns, self);
-    if (!tries) csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
-    int status = enter_contended(gate, rank, deadline_ns, self);
-    if (status == 0) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
-    return status;
-}
-
-static __attribute__((noinline)) int lock_contended(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
-                                                    uint64_t self) {
+static __attribute__((noinline)) int lock_slowly(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns,
+                                                 uint64_t self) {
     if (!csk_is_rank_or_unnamed(rank)) return EINVAL;
     csk_gate_prepare(gate);
-    if (csk_gate_is_ordered(gate)) return lock_ordered(gate, rank, deadline_ns, self);
-    csk_ordering_misses(gate, CSK_OBJECT_GATE);
-    return enter_contended(gate, rank, deadline_ns, self);
+    if (csk_gate_holder(gate) == self) return EDEADLK;
+    if (csk_load(&gate->summary, CSK_ACQUIRE) & GATE_CLOSED) return ESHUTDOWN;
+    if (deadline_ns != CSK_NEVER && deadline_ns <= csk_platform_now()) {
+        int status = trylock_as(gate, rank, self);
+        return status == EBUSY ? ETIMEDOUT : status;
+    }
+    bool ordered = csk_gate_is_ordered(gate);
+    if (ordered) csk_current_ordering()->comes(gate, CSK_OBJECT_GATE);
+    else csk_ordering_misses(gate, CSK_OBJECT_GATE);
+    int status = spin_or_queue(gate, rank, deadline_ns, self);
+    if (status == 0 && ordered) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
+    return status;
 }
 
 /* While others are parked, every entry comes here, and most entries find a free gate. That path needs no stack. */
 static inline int lock_as(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self) {
-    if (!csk_gate_is_noted(gate) && CSK_LIKELY(barge(gate, rank, self) == ENTERED)) return 0;
-    return lock_contended(gate, rank, deadline_ns, self);
+    if (!csk_gate_is_marked(gate) && CSK_LIKELY(take_without_queue(gate, rank, self) == ENTERED)) return 0;
+    return lock_slowly(gate, rank, deadline_ns, self);
 }
 
 int csk_gate_lock_slow(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns) {

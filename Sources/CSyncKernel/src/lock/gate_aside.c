@@ -2,7 +2,7 @@
 #include "lock/gate_aside.h"
 
 __thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
-__thread const csk_gate_t *csk_gate_noted __attribute__((tls_model("initial-exec")));
+__thread const csk_gate_t *csk_gate_marked __attribute__((tls_model("initial-exec")));
 
 void csk_gate_look_for_late(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
@@ -12,7 +12,7 @@ void csk_gate_look_for_late(csk_gate_t *gate) {
     if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
         if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate); /* this thread has the gate */
         next->told_ns = now_ns;
-        csk_gate_noted = gate;
+        csk_gate_marked = gate;
     }
     csk_queue_unlock(&gate->queue_lock);
 }

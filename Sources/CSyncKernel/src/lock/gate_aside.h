@@ -9,7 +9,7 @@
  *    reads the clock. If the next waiter was designated GATE_LATE_NS ago, the thread marks the gate
  *    (csk_gate_look_for_late).
  * 2. When the thread comes to that gate again, it does not try to enter. It queues behind the others and parks
- *    (lock_as and enter_or_wait in gate.c). The system gives its processor to the designated waiter.
+ *    (lock_as and queue_and_wait in gate.c). The system gives its processor to the designated waiter.
  *
  * Why the gate is not handed over. It would be held by a thread that does not run. If the processors are busy with
  * other programs, no thread could enter for a time slice, after each such hand-over. A thread that steps aside leaves
@@ -51,7 +51,7 @@
 #endif
 /* The calling thread's departures from gates to which a waiter was on the way, and the gate that it marked. */
 extern __thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
-extern __thread const csk_gate_t *csk_gate_noted __attribute__((tls_model("initial-exec")));
+extern __thread const csk_gate_t *csk_gate_marked __attribute__((tls_model("initial-exec")));
 
 /* For a leaver that holds the gate, while a waiter is on the way to it. */
 void csk_gate_look_for_late(csk_gate_t *gate);
@@ -59,12 +59,12 @@ static inline void csk_gate_count_departure(csk_gate_t *gate) {
     if (CSK_UNLIKELY(++csk_gate_departures % GATE_DEPARTURES == 0)) csk_gate_look_for_late(gate);
 }
 
-/* For a newcomer. Whether it marked this gate; csk_gate_take_note forgets that. */
-static inline bool csk_gate_is_noted(const csk_gate_t *gate) { return CSK_UNLIKELY(csk_gate_noted == gate); }
-static inline bool csk_gate_take_note(const csk_gate_t *gate) {
-    bool noted = csk_gate_is_noted(gate);
-    csk_gate_noted = NULL;
-    return noted;
+/* For a newcomer. Whether it marked this gate; csk_gate_take_mark forgets that. */
+static inline bool csk_gate_is_marked(const csk_gate_t *gate) { return CSK_UNLIKELY(csk_gate_marked == gate); }
+static inline bool csk_gate_take_mark(const csk_gate_t *gate) {
+    bool marked = csk_gate_is_marked(gate);
+    csk_gate_marked = NULL;
+    return marked;
 }
 /* Called under the queue lock by a newcomer that marked the gate. Whether it queues without trying to enter. */
 bool csk_gate_steps_aside(const csk_gate_t *gate, csk_rank_t rank);

@@ -31,7 +31,7 @@
  * form whose designated waiters have given up twice grants where the table says that it designates (prepare_to_leave).
  *
  * Which newcomers may pass. A newcomer takes a free gate if its rank is at least the highest that waits.
- * csk_gate_may_pass decides that under the queue lock, and barge in gate.c by `summary` alone. */
+ * csk_gate_may_pass decides that under the queue lock, and take_without_queue in gate.c by `summary` alone. */
 #ifndef CSK_INTERNAL_GATE_POLICY_H
 #define CSK_INTERNAL_GATE_POLICY_H
 
