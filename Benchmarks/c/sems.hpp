@@ -24,7 +24,7 @@ struct Kernel {
     explicit Kernel(unsigned permits) { csk_sem_init(&sem, permits, 0); }
     void wait() { (void)!csk_sem_wait(&sem, 0, 1); }
     void wait_urgently() { (void)!csk_sem_wait(&sem, 10, 1); }
-    void signal() { csk_sem_signal(&sem, 1); }
+    void signal() { csk_sem_post(&sem, 1); }
 };
 
 struct Posix {

@@ -109,10 +109,10 @@ static int passes_before(csk_rank_t rank, uint32_t bypass_limit, int older) {
     for (; passes < 300; passes++) {
         csk_waiter_t *next = &urgent[(passes + 1) % 2];
         CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), next, 1, CSK_NEVER, note_served, NULL), 0);
-        CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 1), 0);
         if (is_served) break;
     }
-    while (csk_sem_waiting(&sem) != 0) CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    while (csk_sem_waiting(&sem) != 0) CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK(is_served);
     CHECK_STATUS(csk_sem_destroy(&sem), 0);
     return passes;
@@ -138,10 +138,10 @@ static void who_does_not_wait_counts_too(void) {
     CHECK_STATUS(csk_sem_wait_async(&sem, unnamed(LOW), &large, 2, CSK_NEVER, note_low, NULL), 0);
     for (int i = 0; i < CSK_BYPASS_UNNAMED; i++) {
         CHECK_STATUS(csk_sem_trywait(&sem, HIGH, 1), 0);
-        CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     }
     CHECK_STATUS(csk_sem_trywait(&sem, HIGH, 1), EBUSY);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK(is_served);
     CHECK_STATUS(csk_sem_destroy(&sem), 0);
 }
@@ -164,7 +164,7 @@ static void the_last_pass_serves(void) {
         CHECK(is_served);
         CHECK_EQ(csk_sem_waiting(&sem), 1);
         CHECK_EQ(csk_sem_permits(&sem), 100 - CSK_BYPASS_UNNAMED - 1);
-        CHECK_STATUS(csk_sem_signal(&sem, 200), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 200), 0);
         CHECK_EQ(served, 1);
         CHECK_STATUS(csk_sem_destroy(&sem), 0);
     }
@@ -187,10 +187,10 @@ static void a_thread_is_bounded_too(void) {
     served = 0;
     for (int i = 0; i <= CSK_BYPASS_UNNAMED; i++)
         CHECK_STATUS(csk_sem_wait_async(&shared, back(HIGH), &urgent[i], 1, CSK_NEVER, note_served, NULL), 0);
-    CHECK_STATUS(csk_sem_signal(&shared, CSK_BYPASS_UNNAMED + 1), 0);
+    CHECK_STATUS(csk_sem_post(&shared, CSK_BYPASS_UNNAMED + 1), 0);
     join_thread(thread);
     CHECK_EQ(served, CSK_BYPASS_UNNAMED);
-    CHECK_STATUS(csk_sem_signal(&shared, 1), 0);
+    CHECK_STATUS(csk_sem_post(&shared, 1), 0);
     CHECK_EQ(served, CSK_BYPASS_UNNAMED + 1);
     CHECK_STATUS(csk_sem_destroy(&shared), 0);
 }
@@ -245,14 +245,14 @@ static void a_further_one_is_refused(void) {
     CHECK_STATUS(csk_sem_timedwait(&sem, LOW, 1, 0), ETIMEDOUT); /* it does not wait, and is not too many */
     /* Nor is one that need not wait. */
     CHECK_STATUS(csk_sem_wait(&sem, HIGH, 1), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &other, 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(served, 1);
-    CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 2), 0);
     CHECK_EQ(served, 2);
     CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW), &other, 1, CSK_NEVER, note_served, NULL), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(served, 3);
     CHECK_STATUS(csk_sem_destroy(&sem), 0);
 }

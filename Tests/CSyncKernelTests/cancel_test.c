@@ -293,7 +293,7 @@ static void use_sem(uint64_t *random) {
                                    some_deadline_or_never(random))))
         return;
     sched_yield();
-    CHECK_STATUS(csk_sem_signal(&storm.sem, permits), 0);
+    CHECK_STATUS(csk_sem_post(&storm.sem, permits), 0);
 }
 
 static void use_pqueue(uint64_t *random) {

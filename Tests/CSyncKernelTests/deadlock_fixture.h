@@ -137,7 +137,7 @@ static inline void enter(object_t *object, int how, void (*inside)(void *), void
         if (object->kind == A_SEM) csk_sem_set_holding_thread(sem, csk_thread_id());
         inside(context);
         if (object->kind == A_SEM) csk_sem_set_holder(sem, 0);
-        CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(sem, 1), 0);
     }
 }
 

@@ -22,7 +22,7 @@ static int gates(int place) { return (void)place, A_GATE; }
 /* A callback has what it was granted for a moment: it leaves at once. */
 static void granted(csk_waiter_t *waiter, void *context, int status) {
     csk_sem_t *sem = waiter->object;
-    if (status == 0) CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    if (status == 0) CHECK_STATUS(csk_sem_post(sem, 1), 0);
     STORE((int *)context, 0);
 }
 

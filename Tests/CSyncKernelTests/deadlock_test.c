@@ -312,7 +312,7 @@ static void threads_and_tasks_that_wait_for_each_other_are_named(void) {
     CHECK_EQ(parties[(first + 2) % 3].task, 101);
     CHECK_STATUS(csk_sem_cancel(&held[0].placed.sem, &task_waiters[1]), 0);
     csk_sem_set_holder(&held[1].placed.sem, 0);
-    CHECK_STATUS(csk_sem_signal(&held[1].placed.sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&held[1].placed.sem, 1), 0);
     join_thread(threads[0]);
     join_thread(threads[1]);
     csk_deadlock_know_tasks(NULL, NULL);
@@ -373,7 +373,7 @@ static void a_ring_of_threads_and_tasks_at_objects_of_all_kinds_is_named_in_time
 /* Another than the one that has it signals: it is no lock, so nobody is its holder. */
 static void *signal_held(void *unused) {
     (void)unused;
-    CHECK_STATUS(csk_sem_signal(&held[0].placed.sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&held[0].placed.sem, 1), 0);
     return NULL;
 }
 static void *take_permit_and_lock_later(void *unused) {
@@ -409,7 +409,7 @@ static void a_semaphore_that_others_signal_is_in_no_deadlock(void) {
     STORE(&scene->steps, 3);
     wait_until(csk_gate_waiting(&scene->gate) == 1);
     CHECK_EQ(await_control(), before + 1);
-    CHECK_STATUS(csk_sem_signal(&held[0].placed.sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&held[0].placed.sem, 1), 0);
     join_thread(threads[0]);
     join_thread(threads[1]);
 }

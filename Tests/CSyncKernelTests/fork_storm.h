@@ -143,7 +143,7 @@ struct permits {
 static inline void end_wait(csk_waiter_t *waiter, void *context, int status) {
     struct permits *permits = context;
     (void)waiter;
-    if (status == 0) CHECK_STATUS(csk_sem_signal(permits->sem, permits->count), 0);
+    if (status == 0) CHECK_STATUS(csk_sem_post(permits->sem, permits->count), 0);
     else CHECK(status == ETIMEDOUT || status == ECANCELED);
     ADD(&permits->called, 1);
 }
@@ -153,7 +153,7 @@ static inline void use_sem(csk_sem_t *sem, uint64_t *random) {
     csk_waiter_t waiter = { .word = 0 };
     int status = csk_sem_timedwait(sem, (int32_t)test_random_below(random, 3), permits.count,
                                    csk_deadline_after(50000));
-    if (status == 0) CHECK_STATUS(csk_sem_signal(sem, permits.count), 0);
+    if (status == 0) CHECK_STATUS(csk_sem_post(sem, permits.count), 0);
     else CHECK_STATUS(status, ETIMEDOUT);
     int64_t deadline_ns = csk_deadline_after((int64_t)test_random_below(random, 100000));
     CHECK_STATUS(csk_sem_wait_async(sem, csk_rank(1, CSK_PLACE_BACK), &waiter, permits.count, deadline_ns, end_wait,

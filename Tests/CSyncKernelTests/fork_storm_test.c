@@ -133,7 +133,7 @@ static void *use_fresh(void *context) {
 static void know_the_semaphore(void) {
     CHECK_EQ(csk_sem_waiting(&of_parent.sem), 0);
     CHECK_GE(csk_sem_permits(&of_parent.sem), 0);
-    CHECK_STATUS(csk_sem_signal(&of_parent.sem, PERMITS), 0);
+    CHECK_STATUS(csk_sem_post(&of_parent.sem, PERMITS), 0);
 }
 
 /* What the parent's threads held is made anew; its queues, timers, workers and slots need nothing. */

@@ -82,7 +82,7 @@ static void semaphores() {
     auto served = [](csk_waiter_t *, void *context, int result) { *static_cast<int *>(context) = result; };
     EXPECT(csk_sem_wait_async(&semaphore, csk_rank(0, CSK_PLACE_BACK), &waiter, 2, CSK_NEVER, served, &status) == 0);
     EXPECT(csk_sem_waiting(&semaphore) == 1 && csk_sem_destroy(&semaphore) == EBUSY && status == EBUSY);
-    EXPECT(csk_sem_signal(&semaphore, 3) == 0 && status == 0);
+    EXPECT(csk_sem_post(&semaphore, 3) == 0 && status == 0);
     EXPECT(csk_sem_resize(&semaphore, CSK_SEM_MAX) == EOVERFLOW && csk_sem_permits(&semaphore) == 1);
     EXPECT(csk_sem_wait(&semaphore, 0, 1) == 0);
     EXPECT(csk_sem_destroy(&semaphore) == 0);

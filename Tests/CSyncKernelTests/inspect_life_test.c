@@ -80,7 +80,7 @@ static void *free_in_the_callback(void *unused) {
         uint32_t before = LOAD(&called);
         CHECK_STATUS(csk_sem_wait_async(sem, csk_rank(0, 1), waiter, 1, CSK_NEVER, count_call, NULL), 0);
         sched_yield();
-        CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(sem, 1), 0);
         wait_until(LOAD(&called) != before);
         free(waiter);
         free(sem);
@@ -174,7 +174,7 @@ static void *signal_child(void *unused) {
     CHECK(look_for(&of_parent, CSK_OBJECT_GATE) == NULL);
     CHECK_EQ(view.object_count, 1);
     CHECK_EQ(waiters[0].thread.id, getpid());
-    CHECK_STATUS(csk_sem_signal(&of_child, 1), 0);
+    CHECK_STATUS(csk_sem_post(&of_child, 1), 0);
     return NULL;
 }
 static void view_in_child(void *unused) {

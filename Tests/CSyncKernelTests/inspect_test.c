@@ -123,7 +123,7 @@ static void a_semaphore_shows_permits(void) {
     check_thread(waiter_at(object, 0), &waiting[1], CSK_WAITS_FOR_PERMITS, 2);
     check_thread(waiter_at(object, 1), &waiting[0], CSK_WAITS_FOR_PERMITS, 1);
     CHECK_EQ(waiter_at(object, 0)->permits, 2);
-    CHECK_STATUS(csk_sem_signal(&sem, 3), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 3), 0);
     for (int i = 0; i < 2; i++) join_thread(waiting[i].thread);
 }
 
@@ -319,7 +319,7 @@ static void permits_are_printed_as_they_are(void) {
     CHECK(look_for(&sem, CSK_OBJECT_SEM) != NULL);
     CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);
     CHECK(strstr(printed.text, ", 2 of 2 permits free") != NULL);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK(look_for(&sem, CSK_OBJECT_SEM) != NULL);
     printed.used = 0;
     CHECK_STATUS(csk_inspect_print(&view, CSK_INSPECT_TEXT, collect, &printed), 0);

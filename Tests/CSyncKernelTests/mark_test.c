@@ -147,7 +147,7 @@ static void a_report_says_what_is_waited_for(void) {
     CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
     thread = begin_wait(wait_for_permit);
     await_kind(CSK_OBJECT_SEM, &sem);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     join_thread(thread);
 
     CHECK_STATUS(csk_gate_init(&gate, NULL), 0);

@@ -277,7 +277,7 @@ static void *takes_permit(void *unused) {
     int64_t since_ns = csk_platform_now();
     CHECK_STATUS(csk_sem_wait(&sem, 0, 1), 0);
     ADD(&truth_ns, csk_platform_now() - since_ns);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     return unused;
 }
 static void *writes(void *unused) {
@@ -291,7 +291,7 @@ static uint32_t at_gate(void) { return csk_gate_waiting(&gate); }
 static uint32_t at_sem(void) { return csk_sem_waiting(&sem); }
 static uint32_t at_rwlock(void) { return csk_rwlock_waiting(&rwlock); }
 static int leave_gate(void) { return csk_gate_unlock(&gate); }
-static int leave_sem(void) { return csk_sem_signal(&sem, 1); }
+static int leave_sem(void) { return csk_sem_post(&sem, 1); }
 static int leave_rwlock(void) { return csk_rwlock_unlock(&rwlock); }
 
 /* The caller holds the object. Threads come, each waits once, and the sum is that of clocks around their calls. */
@@ -347,7 +347,7 @@ static void waits_that_time_out_are_counted_as_such(void) {
     join_thread(start_thread(times_out, NULL));
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", before[0].granted, before[0].timed_out + 1, before[0].refused);
     CHECK_OUTCOMES(CSK_OBJECT_RWLOCK, "the lock", before[1].granted, before[1].timed_out + 1, before[1].refused);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "the semaphore", before[2].granted, before[2].timed_out + 1, before[2].refused);
@@ -451,7 +451,7 @@ static void callbacks_are_counted(void) {
     CHECK_STATUS(csk_name(&permits, "callbacks"), 0);
     STORE(&called, 0);
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
-    CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
+    CHECK_STATUS(csk_sem_post(&permits, 1), 0);
     wait_until(LOAD(&called) == 1);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 0, 0);
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, csk_deadline_after(moment_ns), note, NULL), 0);
@@ -463,14 +463,14 @@ static void callbacks_are_counted(void) {
     CHECK_EQ(LOAD(&called), 3);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 1, 1);
     /* One that need not wait isn't counted. */
-    CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
+    CHECK_STATUS(csk_sem_post(&permits, 1), 0);
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
     CHECK_EQ(LOAD(&called), 4);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 1, 1, 1);
     /* The profile and the metrics count the same wait. */
     CHECK_STATUS(csk_profile_start(1), 0);
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiter, 1, CSK_NEVER, note, NULL), 0);
-    CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
+    CHECK_STATUS(csk_sem_post(&permits, 1), 0);
     csk_profile_stop();
     CHECK(csk_metrics_is_running() && !csk_profile_is_running());
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "callbacks", 2, 1, 1);
@@ -508,7 +508,7 @@ static void waits_under_way_are_counted_at_a_stop_and_not_at_a_start(void) {
     pthread_t late_one = start_waiter();
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiters[1], 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
-    CHECK_STATUS(csk_sem_signal(&permits, 2), 0);
+    CHECK_STATUS(csk_sem_post(&permits, 2), 0);
     join_thread(counted_one);
     join_thread(late_one);
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", before.granted + 1, before.timed_out, before.refused);
@@ -518,7 +518,7 @@ static void waits_under_way_are_counted_at_a_stop_and_not_at_a_start(void) {
     CHECK_STATUS(csk_sem_wait_async(&permits, 0, &waiters[0], 1, CSK_NEVER, note, NULL), 0);
     CHECK_STATUS(csk_metrics_start(), 0);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
-    CHECK_STATUS(csk_sem_signal(&permits, 1), 0);
+    CHECK_STATUS(csk_sem_post(&permits, 1), 0);
     join_thread(late_one);
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", before.granted + 1, before.timed_out, before.refused);
     CHECK_OUTCOMES(CSK_OBJECT_SEM, "late", 1, 0, 0);

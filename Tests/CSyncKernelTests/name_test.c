@@ -344,7 +344,7 @@ static void events_of_asynchronous_waits_show_the_place_at_the_end(void) {
     expect(&sem, CSK_OBJECT_SEM, "file.c:6");
     CHECK_STATUS(csk_sem_wait_async(&sem.sem, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, note_end, &status),
                  0);
-    CHECK_STATUS(csk_sem_signal(&sem.sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem.sem, 1), 0);
     CHECK_EQ(status, 0);
     CHECK(csk_observe(NULL) == &observer);
     CHECK_EQ(expected.ended, 1);

@@ -72,7 +72,7 @@ static void enter_sem(any_lock_t *lock) {
 }
 static void leave_sem(any_lock_t *lock) {
     csk_order_leaves(lock);
-    CHECK_STATUS(csk_sem_signal(&lock->sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&lock->sem, 1), 0);
 }
 #ifdef __SANITIZE_THREAD__
 /* ThreadSanitizer finds the circles of this kind as well. */

@@ -104,7 +104,7 @@ static void let_all_go(void) {
     CHECK_STATUS(csk_mutex_unlock(&mutex), 0);
     CHECK_STATUS(csk_rwlock_unlock(&rwlock), 0);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, MANY), 0);
+    CHECK_STATUS(csk_sem_post(&sem, MANY), 0);
     for (int i = 0; i < MANY; i++)
         if (i % 9 == 5 || i % 9 == 7) CHECK_STATUS(csk_pqueue_push(&pqueue, 0, &items[i]), 0);
     wait_until(LOAD(&ended) == MANY);

@@ -347,14 +347,14 @@ static void a_tracer_sees_whom_a_signal_lets_in(void) {
     pthread_t thread = start_thread(take_permit, &sem);
     wait_until(csk_sem_waiting(&sem) == 1);
     CHECK_STATUS(csk_sem_wait_async(&sem, csk_rank(1, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, on_permit, &called), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     const hit_t *first = hit_at("grant", &sem, 0);
     CHECK_EQ(first->arguments[1], CSK_OBJECT_SEM);
     CHECK_EQ(first->arguments[2], csk_rank(2, CSK_PLACE_BACK));
     CHECK_GE(first->arguments[3], 1);
     CHECK_EQ(first->arguments[4], GRANTED_THREAD);
     join_thread(thread);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(LOAD(&called), 1);
     const hit_t *second = hit_at("grant", &sem, 1);
     CHECK_EQ(second->arguments[1], CSK_OBJECT_SEM);

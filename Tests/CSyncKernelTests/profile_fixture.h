@@ -49,7 +49,7 @@ static inline void hold(void) {
 PLACE(0, csk_gate_lock(&gate, 0), csk_gate_unlock(&gate))
 PLACE(1, csk_gate_lock(&strict, 7), csk_gate_unlock(&strict))
 PLACE(2, csk_mutex_lock(&mutex), csk_mutex_unlock(&mutex))
-PLACE(3, csk_sem_wait(&sem, -7, 1), csk_sem_signal(&sem, 1))
+PLACE(3, csk_sem_wait(&sem, -7, 1), csk_sem_post(&sem, 1))
 PLACE(4, csk_rwlock_wrlock(&rwlock), csk_rwlock_unlock(&rwlock))
 
 static void (*const places[PLACES])(void) = { place_0, place_1, place_2, place_3, place_4 };

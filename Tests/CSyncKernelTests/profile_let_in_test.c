@@ -23,7 +23,7 @@ static void those_let_in_at_once_all_count(void) {
     CHECK_STATUS(csk_profile_start(1), 0);
     for (int i = 0; i < WAITERS; i++) threads[i] = start_thread(take_one, &permits);
     wait_until(csk_sem_waiting(&permits) == WAITERS);
-    CHECK_STATUS(csk_sem_signal(&permits, WAITERS), 0);
+    CHECK_STATUS(csk_sem_post(&permits, WAITERS), 0);
     for (int i = 0; i < WAITERS; i++) join_thread(threads[i]);
     csk_profile_stop();
     csk_profile_read(add_of_priority_44, &contentions);
@@ -51,7 +51,7 @@ static void stay_awake(void) {
     }
 LET_IN_TO(gate, csk_gate_lock(&gate, 45), csk_gate_unlock(&gate))
 LET_IN_TO(strict, csk_gate_lock(&strict, 45), csk_gate_unlock(&strict))
-LET_IN_TO(sem, csk_sem_wait(&sem, 45, 1), csk_sem_signal(&sem, 1))
+LET_IN_TO(sem, csk_sem_wait(&sem, 45, 1), csk_sem_post(&sem, 1))
 LET_IN_TO(rwlock, csk_rwlock_wrlock(&rwlock), csk_rwlock_unlock(&rwlock))
 
 static void add_up_sides(const csk_profile_entry_t *entry, void *delay_ns) {

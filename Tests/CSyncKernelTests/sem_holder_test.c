@@ -31,7 +31,7 @@ static void *wait_and_signal(void *unused) {
     STORE(&id_of_waiter, this_thread());
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     wait_until(LOAD(&may_leave));
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     return NULL;
 }
 static pthread_t queue_waiter(void) {
@@ -46,7 +46,7 @@ static void let_leave(pthread_t thread) {
 }
 static void *signal_one(void *unused) {
     (void)unused;
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     return NULL;
 }
 
@@ -56,13 +56,13 @@ static void nothing_is_noted_unless_somebody_wants_to_know(void) {
     make(1);
     CHECK(csk_sem_take_fast(sem, 1));
     CHECK_EQ(csk_sem_holder(sem), 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_STATUS(csk_sem_destroy(sem), 0);
     csk_inspect_callbacks(true);
     make(2);
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     end(2);
 }
 
@@ -74,14 +74,14 @@ static void whoever_takes_the_permit_is_its_holder(void) {
     CHECK_STATUS(csk_sem_trywait(sem, 0, 1), EBUSY);
     CHECK_STATUS(csk_sem_timedwait(sem, 0, 1, csk_deadline_after(1000000)), ETIMEDOUT);
     CHECK_EQ(csk_sem_holder(sem), this_thread());
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), 0);
     CHECK_STATUS(csk_sem_trywait(sem, 0, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), this_thread());
     /* It is handed over. */
     pthread_t thread = queue_waiter();
     CHECK_EQ(csk_sem_holder(sem), this_thread());
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), LOAD(&id_of_waiter));
     let_leave(thread);
     CHECK_EQ(csk_sem_holder(sem), 0);
@@ -112,22 +112,22 @@ static void a_task_is_the_holder_whatever_thread_it_is_on(void) {
     wait_as(72, &waiters[0], &ended[0]);
     CHECK_EQ(ended[0], 0);
     task = 71;
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(ended[0], 1000);
     CHECK_EQ(csk_sem_holder(sem), 72);
     task = 72;
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     task = 0;
     wait_as(73, &waiters[1], &ended[1]);
     CHECK_EQ(ended[1], 1000);
     CHECK_EQ(csk_sem_holder(sem), 73);
     task = 73;
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     task = 0;
     csk_deadlock_know_tasks(NULL, NULL);
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), this_thread());
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     end(1);
 }
 
@@ -141,24 +141,24 @@ static void what_is_no_lock_has_no_holder(void) {
     CHECK_EQ(csk_sem_holder(sem), 0);
     pthread_t thread = queue_waiter();
     CHECK_EQ(csk_sem_holder(sem), 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     let_leave(thread);
     end(1);
     for (int form = 0; form < 4; form++) {
         make_noting();
         thread = 0;
-        if (form == 0) CHECK_STATUS(csk_sem_signal(sem, 1), 0);
-        if (form == 1) CHECK_STATUS(csk_sem_signal(sem, 2), 0);
+        if (form == 0) CHECK_STATUS(csk_sem_post(sem, 1), 0);
+        if (form == 1) CHECK_STATUS(csk_sem_post(sem, 2), 0);
         if (form == 2) CHECK_STATUS(csk_sem_resize(sem, 2), 0);
         /* With somebody in the queue the flag stays, and the waiter is served. */
         if (form == 3) {
             CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
             thread = queue_waiter();
-            CHECK_STATUS(csk_sem_signal(sem, 2), 0);
+            CHECK_STATUS(csk_sem_post(sem, 2), 0);
         }
         CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
         CHECK_EQ(csk_sem_holder(sem), 0);
-        CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(sem, 1), 0);
         if (form == 3) let_leave(thread);
         end(form == 1 ? 3 : 2);
     }
@@ -171,12 +171,12 @@ static void one_that_was_there_before_begins_when_somebody_must_wait(void) {
     pthread_t thread = queue_waiter();
     /* Who has it was not noted. */
     CHECK_EQ(csk_sem_holder(sem), 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), LOAD(&id_of_waiter));
     let_leave(thread);
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), this_thread());
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     end(1);
 }
 
@@ -185,12 +185,12 @@ static void it_ends_when_nobody_wants_to_know_any_more(void) {
     CHECK(!csk_sem_take_fast(sem, 1));
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     csk_inspect_callbacks(false);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK(csk_sem_take_fast(sem, 1));
     CHECK_EQ(csk_sem_holder(sem), 0);
     csk_inspect_callbacks(true);
     pthread_t thread = queue_waiter();
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), LOAD(&id_of_waiter));
     let_leave(thread);
     end(1);
@@ -199,13 +199,13 @@ static void it_ends_when_nobody_wants_to_know_any_more(void) {
 static void check_child(void *wants_to_know) {
     if (wants_to_know == NULL) csk_inspect_callbacks(false);
     CHECK_EQ(csk_sem_permits(sem), 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), 0);
     /* While it notes, no call is made inline. */
     CHECK_EQ(csk_sem_take_fast(sem, 1), wants_to_know == NULL);
     if (wants_to_know != NULL) CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     CHECK_EQ(csk_sem_holder(sem), wants_to_know != NULL ? this_thread() : 0);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_STATUS(csk_sem_destroy(sem), 0);
 }
 static void a_child_knows_no_holder(void) {
@@ -213,7 +213,7 @@ static void a_child_knows_no_holder(void) {
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     in_a_child(check_child, NULL);
     in_a_child(check_child, sem);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     end(1);
 }
 
@@ -223,7 +223,7 @@ static void note_in_child(void *unused) {
     for (int round = 0; round < 2; round++) {
         CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
         CHECK_EQ(csk_sem_holder(sem), this_thread());
-        CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(sem, 1), 0);
         CHECK_EQ(csk_sem_holder(sem), 0);
         make(1);
     }

@@ -45,7 +45,7 @@ static void of_grant_cancel_and_deadline_exactly_one_wins(void) {
         CHECK_STATUS(csk_sem_wait_async(&race.sem, back(0), &race.waiter, 1, deadline_ns, end_race, &race), 0);
         STORE(&race.round, i);
         if (i % 2) sched_yield();
-        CHECK_STATUS(csk_sem_signal(&race.sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&race.sem, 1), 0);
         wait_until(LOAD(&race.ended) == i);
         /* The signal's permit is free unless the waiter has it. */
         if (csk_sem_permits(&race.sem) > 0) CHECK_STATUS(csk_sem_trywait(&race.sem, 0, 1), 0);
@@ -66,7 +66,7 @@ static void count_and_signal(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(status, 0);
     CHECK_EQ(++running, 1);
     CHECK_EQ((intptr_t)context, chained++);
-    CHECK_STATUS(csk_sem_signal((csk_sem_t *)waiter->object, 1), 0);
+    CHECK_STATUS(csk_sem_post((csk_sem_t *)waiter->object, 1), 0);
     running--;
 }
 
@@ -78,14 +78,14 @@ static void *signal_a_long_chain(void *context) {
     for (intptr_t i = 0; i < CHAIN; i++)
         CHECK_STATUS(csk_sem_wait_async(sem, back(0), &waiters[i], 1, CSK_NEVER, count_and_signal, (void *)i), 0);
     CHECK_EQ(csk_sem_waiting(sem), CHAIN);
-    CHECK_STATUS(csk_sem_signal(sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(sem, 1), 0);
     CHECK_EQ(chained, CHAIN);
     /* All at once. */
     chained = 0;
     CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
     for (intptr_t i = 0; i < CHAIN; i++)
         CHECK_STATUS(csk_sem_wait_async(sem, back(0), &waiters[i], 1, CSK_NEVER, count_and_signal, (void *)i), 0);
-    CHECK_STATUS(csk_sem_signal(sem, CHAIN), 0);
+    CHECK_STATUS(csk_sem_post(sem, CHAIN), 0);
     CHECK_EQ(chained, CHAIN);
     free(waiters);
     return NULL;
@@ -108,7 +108,7 @@ static void *signal_what_is_handed(void *unused) {
     for (int i = 0; i < FREED_ROUNDS / TEST_SLOWDOWN; i++) {
         csk_sem_t *sem;
         wait_until((sem = __atomic_exchange_n(&handed, NULL, __ATOMIC_SEQ_CST)) != NULL);
-        CHECK_STATUS(csk_sem_signal(sem, LOAD(&permits_at_once)), 0);
+        CHECK_STATUS(csk_sem_post(sem, LOAD(&permits_at_once)), 0);
     }
     return NULL;
 }
@@ -174,7 +174,7 @@ static struct {
 
 static void leave(uint32_t permits) {
     CHECK_GE(__atomic_fetch_sub(&crowd.inside, permits, __ATOMIC_RELAXED), permits);
-    CHECK_STATUS(csk_sem_signal(&crowd.sem, permits), 0);
+    CHECK_STATUS(csk_sem_post(&crowd.sem, permits), 0);
 }
 static void enter_and_leave(uint32_t permits) {
     CHECK_LE(__atomic_add_fetch(&crowd.inside, permits, __ATOMIC_RELAXED), PERMITS);
@@ -264,7 +264,7 @@ static void fork_with_waiters(void *unused) {
         CHECK_STATUS(csk_sem_cancel(&sem, &waiter), ENOENT);
         CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiter, 3, CSK_NEVER, count_call, NULL), 0);
         CHECK_EQ(calls, 0);
-        CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 1), 0);
         CHECK_EQ(calls, 1);
         CHECK_STATUS(csk_sem_resize(&sem, 5), 0);
         CHECK_STATUS(csk_sem_timedwait(&sem, 0, 3, csk_deadline_after(100000)), ETIMEDOUT);

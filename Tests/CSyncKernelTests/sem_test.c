@@ -58,7 +58,7 @@ static void waits_take_what_signals_add(void) {
     CHECK_STATUS(csk_sem_trywait(&sem, 0, 2), 0);
     CHECK_STATUS(csk_sem_trywait(&sem, HIGH, 1), EBUSY);
     CHECK_EQ(csk_sem_permits(&sem), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 5), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 5), 0);
     CHECK_STATUS(csk_sem_trywait(&sem, 0, 6), EBUSY);
     CHECK_STATUS(csk_sem_timedwait(&sem, 0, 4, 0), 0);
     check_idle(&sem, 1);
@@ -69,7 +69,7 @@ static void zero_filled_memory_is_a_semaphore_without_permits(void) {
     csk_sem_t other = CSK_SEM_INITIALIZER;
     CHECK_EQ(memcmp(&sem, &other, sizeof sem), 0);
     CHECK_STATUS(csk_sem_trywait(&sem, 0, 1), EBUSY);
-    CHECK_STATUS(csk_sem_signal(&sem, CSK_SEM_MAX), 0);
+    CHECK_STATUS(csk_sem_post(&sem, CSK_SEM_MAX), 0);
     CHECK_EQ(csk_sem_permits(&sem), CSK_SEM_MAX);
     CHECK_STATUS(csk_sem_wait(&sem, 0, CSK_SEM_MAX), 0);
     check_idle(&sem, 0);
@@ -94,9 +94,9 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
         CHECK_STATUS(csk_sem_timedwait(&sem, 0, 3, 0), EINVAL);
         CHECK_STATUS(csk_sem_wait_ranked(&sem, INT64_MAX, 2, 0), EINVAL);
         CHECK_STATUS(csk_sem_wait_ranked(&sem, INT64_MIN, 2, CSK_NEVER), EINVAL);
-        CHECK_STATUS(csk_sem_signal(&sem, 0), EINVAL);
-        CHECK_STATUS(csk_sem_signal(&sem, 2), EOVERFLOW);
-        CHECK_STATUS(csk_sem_signal(&sem, UINT32_MAX), EOVERFLOW);
+        CHECK_STATUS(csk_sem_post(&sem, 0), EINVAL);
+        CHECK_STATUS(csk_sem_post(&sem, 2), EOVERFLOW);
+        CHECK_STATUS(csk_sem_post(&sem, UINT32_MAX), EOVERFLOW);
         CHECK_STATUS(csk_sem_resize(&sem, 3), EINVAL);
         CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &other, 1, CSK_NEVER, NULL, NULL), EINVAL);
         CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &other, 0, CSK_NEVER, note_call, NULL), EINVAL);
@@ -111,7 +111,7 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
         CHECK_EQ(csk_sem_permits(&sem), 1);
         CHECK_EQ(csk_sem_waiting(&sem), waits);
     }
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(calls, 1);
     check_idle(&sem, 0);
 }
@@ -120,7 +120,7 @@ static void what_cannot_be_done_is_refused_and_changes_nothing(void) {
 static void a_change_of_the_size_never_makes_too_many(void) {
     csk_sem_t sem;
     CHECK_STATUS(csk_sem_init(&sem, 0, 1), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_STATUS(csk_sem_resize(&sem, 1), EOVERFLOW);
     CHECK_EQ(csk_sem_permits(&sem), 1);
     CHECK_STATUS(csk_sem_wait(&sem, 0, 1), 0);
@@ -145,7 +145,7 @@ static void threads_and_functions_wait_by_priority_and_then_arrival(void) {
         csk_sem_wait_async(&sem, csk_rank(0, CSK_PLACE_LAST), &waiters[2], 1, CSK_NEVER, note_call, &numbers[5]), 0);
     queue_visitor(&visitors[3], &sem, back(HIGH), 1, 6);
     for (uint32_t i = 1; i <= 7; i++) {
-        CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 1), 0);
         wait_until(LOAD(&order_count) == i);
     }
     static const int expected[] = { 1, 6, 3, 0, 4, 5, 2 };
@@ -169,12 +169,12 @@ static void a_large_request_bars_its_own_priority_and_lower_ones(void) {
     CHECK_STATUS(csk_sem_wait(&sem, HIGH, 1), 0);
     CHECK_EQ(csk_sem_permits(&sem), 0);
     queue_visitor(&urgent, &sem, back(HIGH), 2, 3);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     check_visited(&urgent, 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 3), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 3), 0);
     CHECK_EQ(csk_sem_waiting(&sem), 2);
-    CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 2), 0);
     check_visited(&large, 0);
     check_visited(&small, 0);
     CHECK_EQ(order[0], 3);
@@ -196,7 +196,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
     CHECK_STATUS(csk_sem_raise(&sem, INT64_MIN, &waiters[0]), EINVAL);
     CHECK_STATUS(csk_sem_raise(&sem, back(LOW), &waiters[2]), 0); /* that is lower */
     CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 3), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 3), 0);
     CHECK_EQ(order[0], 0);
     CHECK_EQ(order[1], 2);
     CHECK_EQ(order[2], 1);
@@ -214,12 +214,12 @@ static void one_signal_serves_as_many_as_it_can(void) {
         queue_visitor(&threads[i], &sem, back(0), 2, i);
         CHECK_STATUS(csk_sem_wait_async(&sem, back(0), &waiters[i], 1, CSK_NEVER, note_call, NULL), 0);
     }
-    CHECK_STATUS(csk_sem_signal(&sem, 8), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 8), 0);
     CHECK_EQ(calls, 2);
     CHECK_EQ(csk_sem_waiting(&sem), 1);
     CHECK_EQ(csk_sem_permits(&sem), 0);
     for (int i = 0; i < 3; i++) check_visited(&threads[i], 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 2), 0);
     CHECK_EQ(calls, 3);
     check_idle(&sem, 1);
 }
@@ -284,7 +284,7 @@ static void whoever_leaves_the_head_lets_in_those_behind(void) {
     for (int by_thread = 0; by_thread < 2; by_thread++) {
         pthread_t many = pthread_self();
         calls = by_thread;
-        CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 1), 0);
         int64_t deadline_ns = csk_deadline_after(2000000);
         if (by_thread) many = start_thread(wait_for_many, &sem);
         else CHECK_STATUS(csk_sem_wait_async(&sem, back(HIGH), &large, 9, deadline_ns, note_call, NULL), 0);
@@ -305,9 +305,9 @@ static void the_size_grows_and_shrinks(void) {
     CHECK_STATUS(csk_sem_resize(&sem, 1), 0);
     CHECK_EQ(csk_sem_permits(&sem), -2);
     CHECK_STATUS(csk_sem_trywait(&sem, HIGH, 1), EBUSY);
-    CHECK_STATUS(csk_sem_signal(&sem, 2), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 2), 0);
     CHECK_EQ(csk_sem_permits(&sem), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(csk_sem_permits(&sem), 1);
     order_count = 0;
     queue_visitor(&visitor, &sem, back(0), 6, 0);
@@ -319,14 +319,14 @@ static void the_size_grows_and_shrinks(void) {
     check_visited(&visitor, 0);
     CHECK_STATUS(csk_sem_resize(&sem, 0), 0);
     CHECK_EQ(csk_sem_permits(&sem), -6);
-    CHECK_STATUS(csk_sem_signal(&sem, 16), 0);
-    CHECK_STATUS(csk_sem_signal(&sem, 1), EOVERFLOW);
+    CHECK_STATUS(csk_sem_post(&sem, 16), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), EOVERFLOW);
     check_idle(&sem, 10);
     CHECK_STATUS(csk_sem_init(&sem, CSK_SEM_MAX, 0), 0);
     CHECK_STATUS(csk_sem_wait(&sem, 0, CSK_SEM_MAX), 0);
     CHECK_STATUS(csk_sem_resize(&sem, 0), 0);
     CHECK_EQ(csk_sem_permits(&sem), -CSK_SEM_MAX);
-    CHECK_STATUS(csk_sem_signal(&sem, CSK_SEM_MAX), 0);
+    CHECK_STATUS(csk_sem_post(&sem, CSK_SEM_MAX), 0);
     CHECK_STATUS(csk_sem_resize(&sem, CSK_SEM_MAX), 0);
     check_idle(&sem, CSK_SEM_MAX);
 }

@@ -75,7 +75,7 @@ static void *race_for_permits(void *context) {
         if (one_in(64)) sched_yield(); /* so that others come to wait */
         linger(400);
         CHECK_GE(__atomic_sub_fetch(&permits->inside, count, __ATOMIC_SEQ_CST), 0);
-        CHECK_STATUS(csk_sem_signal(&permits->sem, count), 0);
+        CHECK_STATUS(csk_sem_post(&permits->sem, count), 0);
     }
     return NULL;
 }

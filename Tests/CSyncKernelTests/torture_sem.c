@@ -26,8 +26,8 @@ static void have(arena_t *arena, uint32_t permits) {
     if (one_in(32)) sched_yield();
     CHECK_GE(__atomic_sub_fetch(&arena->inside, permits, __ATOMIC_RELAXED), 0);
     /* In parts, so that a large request waits for several signals. */
-    for (; permits > 1 && one_in(2); permits--) CHECK_STATUS(csk_sem_signal(&arena->sem, 1), 0);
-    CHECK_STATUS(csk_sem_signal(&arena->sem, permits), 0);
+    for (; permits > 1 && one_in(2); permits--) CHECK_STATUS(csk_sem_post(&arena->sem, 1), 0);
+    CHECK_STATUS(csk_sem_post(&arena->sem, permits), 0);
 }
 
 static void called(csk_waiter_t *waiter, void *context, int status) {

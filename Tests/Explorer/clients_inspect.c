@@ -214,7 +214,7 @@ static void waits_by_callback(void) {
 }
 static void signals(void) {
     explore_wait(&shared->seen, 1);
-    EXPECT_EQUAL(csk_sem_signal(shared->sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(shared->sem, 1), 0);
 }
 static void reads_listed_sems(void) {
     csk_listed_cursor_t cursor = { 0 };

@@ -35,7 +35,7 @@ static void waits_for_one(void) {
 }
 static void writes_and_signals_two(void) {
     write_it();
-    EXPECT_EQUAL(csk_sem_signal(&shared->sem, 2), 0);
+    EXPECT_EQUAL(csk_sem_post(&shared->sem, 2), 0);
 }
 static void tries_one(void) {
     if (csk_sem_trywait(&shared->sem, 0, 1) == 0) expect_written();

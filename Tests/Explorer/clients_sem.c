@@ -156,7 +156,7 @@ static void passes_once(void) {
     int status = csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 2, CSK_NEVER, note, NULL);
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
-    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
     signal_some(1);
 }
@@ -174,7 +174,7 @@ static void queue_large_and_small(void) {
 }
 static void give_all_back(void) {
     EXPECT_EQUAL(shared->status[1], 1000);
-    EXPECT_EQUAL(csk_sem_signal(sem, PASSES), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, PASSES), 0);
     signal_some(2);
 }
 static void one_pass_too_many_by_a_try(void) {
@@ -283,12 +283,12 @@ CLIENT(sem_resize_leaves_a_debt, .setup = make_two, .threads = { shrinks_with_on
 static void make_one_at_most(void) { make(0, 1); }
 static void make_two_at_most(void) { make(0, 2); }
 static void gives_if_there_is_room(void) {
-    int status = csk_sem_signal(sem, 1);
+    int status = csk_sem_post(sem, 1);
     EXPECT(status == 0 || status == EOVERFLOW);
     if (status == 0) shared->given++;
 }
 static void gives_two_if_there_is_room(void) {
-    int status = csk_sem_signal(sem, 2);
+    int status = csk_sem_post(sem, 2);
     EXPECT(status == 0 || status == EOVERFLOW);
     if (status == 0) shared->given += 2;
 }
@@ -308,7 +308,7 @@ CLIENT(sem_overflow_beside_a_large_wait, .setup = make_two_at_most,
 /* Whoever waits, a signal that would make too many is refused. */
 static void gives_too_many_to_a_waiter(void) {
     await_waiting(1);
-    EXPECT_EQUAL(csk_sem_signal(sem, 2), EOVERFLOW);
+    EXPECT_EQUAL(csk_sem_post(sem, 2), EOVERFLOW);
     EXPECT_EQUAL(csk_sem_waiting(sem), 1);
     signal_some(1);
 }
@@ -365,7 +365,7 @@ CLIENT(sem_freed_by_the_last_of_two, .setup = make_for_two, .threads = { gives_t
 /* One gives up. If it does not, it passes the permit on. The signal may find that the only waiter has just left: it
  * must not touch the semaphore once the permit can be taken. */
 static void gives_up_and_drops(void) {
-    if (wait_until_20_us(HIGH, 1)) EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    if (wait_until_20_us(HIGH, 1)) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     drops();
 }
 static void takes_late_and_drops(void) {
@@ -375,7 +375,7 @@ static void takes_late_and_drops(void) {
 static void gives_up_tells_and_drops(void) {
     bool got = wait_until_20_us(HIGH, 1);
     explore_set(&shared->flags[0], 1);
-    if (got) EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    if (got) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     drops();
 }
 CLIENT(sem_freed_beside_a_timeout, .setup = make_for_two, .threads = { gives, gives_up_and_drops, takes_and_drops },

@@ -112,7 +112,7 @@ static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     bool more = shared->called++ < 2;
     if (more)
         EXPECT_EQUAL(csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), waiter, 1, CSK_NEVER, queues_again, NULL), 0);
-    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
 }
 static void queues_again_0(void) { queue_async(0, 0, 1, CSK_NEVER, queues_again); }
 CLIENT(sem_async_again_from_function, .setup = make_one, .threads = { queues_again_0, enters_and_leaves },

@@ -38,7 +38,7 @@ static void uses_it_alone(void) {
     for (; found > 0; found--) EXPECT_EQUAL(csk_sem_trywait(sem, 0, 1), 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
     EXPECT_EQUAL(csk_sem_timedwait(sem, 0, 1, explore_now() + 3000), ETIMEDOUT);
-    EXPECT_EQUAL(csk_sem_signal(sem, 2), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 2), 0);
     EXPECT_EQUAL(csk_sem_wait(sem, 0, 2), 0);
     EXPECT_EQUAL(csk_sem_permits(sem), 0);
     EXPECT_EQUAL(csk_sem_destroy(sem), 0);
@@ -59,7 +59,7 @@ CLIENT(fork_beside_sem_with_a_large_wait, .setup = make_known_one, .threads = { 
 static void forks_and_gives(void) {
     fork_here();
     int64_t found = csk_sem_permits(sem);
-    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT_EQUAL(csk_sem_permits(sem), found + 1);
     EXPECT(csk_sem_take_fast(sem, (uint32_t)found + 1));
 }
@@ -110,7 +110,7 @@ static void forks_and_cancels(void) {
     uint32_t before = shared->called;
     EXPECT_EQUAL(
         csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 1, CSK_NEVER, is_called, shared), 0);
-    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT_EQUAL(shared->called, before + 1);
     EXPECT_EQUAL(csk_sem_waiting(sem), 0);
 }

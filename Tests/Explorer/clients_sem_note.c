@@ -114,7 +114,7 @@ static void takes_one_and_gives_two(void) {
     wait_for(0, 1);
     shared->taken--;
     shared->given++;
-    EXPECT_EQUAL(csk_sem_signal(sem, 2), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 2), 0);
 }
 CLIENT(sem_note_of_more_than_was_taken, .setup = make_noting, .threads = { takes_one_and_gives_two, enters },
        .check = is_free_and_no_lock, .invariant = is_noted, .preemptions = 2)
@@ -195,11 +195,11 @@ static void forks_and_uses_it(void) {
     explore_fork();
     shared->is_child = 1;
     csk_listed_wanted = 0;
-    if (csk_sem_permits(sem) == 0) EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    if (csk_sem_permits(sem) == 0) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT_EQUAL(csk_sem_wait(sem, 0, 1), 0);
     EXPECT_EQUAL(csk_sem_holder(sem), 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, 0, 1), EBUSY);
-    EXPECT_EQUAL(csk_sem_signal(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT(csk_sem_take_fast(sem, 1));
 }
 CLIENT(fork_beside_sem_note, .setup = make_noting, .threads = { forks_and_uses_it, enters_as_holder }, .preemptions = 2)

@@ -84,7 +84,7 @@ static void waits_and_is_granted_by_others(void) {
 static void fills(void) {
     explore_wait(&shared->flags[0], 1);
     for (int i = 0; i < 2; i++)
-        if (csk_sem_signal(sem, 1) == 0) shared->given++;
+        if (csk_sem_post(sem, 1) == 0) shared->given++;
 }
 CLIENT(sem_scope_ends_without_room, .setup = make_one_of_one,
        .threads = { is_in_a_scope, waits_and_is_granted_by_others, fills }, .check = is_unpinned,

@@ -42,7 +42,7 @@ static inline void section(void) {
 
 static inline void signal_some(uint32_t permits) {
     shared->given += permits;
-    EXPECT_EQUAL(csk_sem_signal(sem, permits), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, permits), 0);
 }
 static inline void wait_for(int32_t priority, uint32_t permits) {
     EXPECT_EQUAL(csk_sem_wait(sem, priority, permits), 0);
@@ -62,7 +62,7 @@ static inline bool wait_until_20_us(int32_t priority, uint32_t permits) {
 }
 static inline void give_back(uint32_t permits) {
     shared->taken -= permits;
-    EXPECT_EQUAL(csk_sem_signal(sem, permits), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, permits), 0);
 }
 /* Until so many wait, and whoever queued last has published it: the queue lock has been free since. */
 static inline void await_waiting(uint32_t count) {

@@ -160,13 +160,13 @@ static void take(void) {
 
 static void signal_some(void) {
     uint32_t permits = any_permits();
-    note("csk_sem_signal", permits, 0);
+    note("csk_sem_post", permits, 0);
     int expected = permits == 0 ? EINVAL : model.free + permits > model.most ? EOVERFLOW : 0;
     if (expected == 0) {
         model.free += permits;
         model_serve();
     }
-    fuzz_expect_status("csk_sem_signal", csk_sem_signal(&sem, permits), expected);
+    fuzz_expect_status("csk_sem_post", csk_sem_post(&sem, permits), expected);
 }
 
 static void resize(void) {

@@ -142,7 +142,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     func leave() {
         unsafe withSemaphore {
             unsafe csk_sem_set_holder($0, 0)
-            _ = unsafe csk_sem_signal($0, 1)
+            _ = unsafe csk_sem_post($0, 1)
         }
     }
 

@@ -159,7 +159,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
         // A number that doesn't fit exceeds the room of every semaphore.
         guard let permits = UInt32(exactly: count) else { throw count > 0 ? .overflow : .invalidPermits }
-        try Self.check(unsafe box.withSemaphore { unsafe csk_sem_signal($0, permits) })
+        try Self.check(unsafe box.withSemaphore { unsafe csk_sem_post($0, permits) })
     }
 
     /// Changes the total number of permits, including those taken. At first it is the initial value.
@@ -211,7 +211,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @inlinable
     func giveBack(_ permits: Int) {
-        unsafe giveBack(permits) { unsafe csk_sem_signal($0, $1) }
+        unsafe giveBack(permits) { unsafe csk_sem_post($0, $1) }
     }
 
     @inlinable

@@ -77,15 +77,15 @@ static csk_waiter_t waiter;
 
 static void sem_wait_and_signal(void) {
     must(csk_sem_wait(&permits, 0, 1));
-    must(csk_sem_signal(&permits, 1));
+    must(csk_sem_post(&permits, 1));
 }
 static void sem_timedwait_several(void) {
     must(csk_sem_timedwait(&permits, 0, 2, CSK_NEVER));
-    must(csk_sem_signal(&permits, 2));
+    must(csk_sem_post(&permits, 2));
 }
 static void sem_try_and_signal(void) {
     must(csk_sem_trywait(&permits, 0, 1));
-    must(csk_sem_signal(&permits, 1));
+    must(csk_sem_post(&permits, 1));
 }
 static void sem_try_in_vain(void) {
     if (csk_sem_trywait(&none, 0, 1) != EBUSY) abort();
@@ -97,11 +97,11 @@ static void sem_queue_and_cancel(void) {
 }
 static void sem_queue_and_serve(void) {
     must(csk_sem_wait_async(&none, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, sem_called, NULL));
-    must(csk_sem_signal(&none, 1));
+    must(csk_sem_post(&none, 1));
 }
 static void sem_callback_at_once(void) {
     must(csk_sem_wait_async(&permits, csk_rank(0, CSK_PLACE_BACK), &waiter, 1, CSK_NEVER, sem_called, NULL));
-    must(csk_sem_signal(&permits, 1));
+    must(csk_sem_post(&permits, 1));
 }
 static void gate_callback_at_once(void) {
     must(csk_gate_lock_async(&fast, 0, &waiter, CSK_NEVER, sem_called, NULL));

@@ -138,13 +138,13 @@ static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->placed.sem.has_holder = 1;
 }
 /* As csk_held_sem_begin, and the semaphore records its holder itself, if it was initialized with one permit: the thread
- * or task that takes the permit is the holder until the next signal. It records only while the deadlock watch is on
+ * or task that takes the permit is the holder until the next post. It records only while the deadlock watch is on
  * (deadlock.h) or callbacks are listed (csk_inspect_callbacks). A semaphore made then records at once; another one from
  * the next contended wait on, so the holder at that moment is not known. Meanwhile each call takes the semaphore's
  * queue lock; else nothing costs more.
  *
  * A task is the holder where it is known which task the thread runs (csk_deadlock_know_tasks), and where a callback
- * reported it (csk_deadlock_suspend); else the thread. A signal by a thread or task that is not the holder, or without
+ * reported it (csk_deadlock_suspend); else the thread. A post by a thread or task that is not the holder, or without
  * a holder, shows that the semaphore is no lock. So does a change of its size. From then on no holder is known. Never
  * blocks. */
 CSK_API void csk_held_sem_begin_noting(csk_held_sem_t *held);
@@ -175,8 +175,8 @@ static inline void csk_sem_begin_scope(csk_sem_t *sem, uint64_t task) {
 }
 /* For the inline functions only. */
 CSK_API int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits);
-/* Called by the same task: gives the permits back. Returns what csk_sem_signal does. It blocks only while a waiter
- * raises the task. Others may signal there as well, without blocking. */
+/* Called by the same task: gives the permits back. Returns what csk_sem_post does. It blocks only while a waiter raises
+ * the task. Others may post there as well, without blocking. */
 static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     uint64_t *scope = &((csk_scoped_sem_t *)(void *)sem)->scope, found = __atomic_load_n(scope, __ATOMIC_RELAXED);
     bool is_alone = csk_sem_in_all(__atomic_load_n(&sem->state, __ATOMIC_RELAXED)) == 1;
@@ -195,7 +195,7 @@ static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t perm
 CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 /* Called by a waiter, or for it, once it is queued. Returns the holder, if it was not notified of a waiter as urgent as
  * this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from ending,
- * until csk_sem_unpin_holder: a signal, or the end of the task's scope, blocks until then. So nothing may come between
+ * until csk_sem_unpin_holder: a post, or the end of the task's scope, blocks until then. So nothing may come between
  * that waits for the holder. The semaphore must last until the end of that call. Returns 0 where there is no task to
  * raise, or the holder will find out itself; CSK_SEM_HOLDER_NOT_TOLD where the holder has not set itself yet, or at a
  * semaphore with scopes, where another task is pinned. Then ask again later. */

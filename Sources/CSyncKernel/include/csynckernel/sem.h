@@ -2,17 +2,17 @@
  * can be cancelled, and are threads or callbacks.
  *
  * A semaphore has a number of free permits. A wait takes the permits that it asks for, all at once, and waits while too
- * few are free. A signal adds permits, and hands them to waiters: to a higher priority first, and within one priority
- * by arrival. (A thread that finds too few permits and no waiters spins for some microseconds before it queues.) While
- * the first in order asks for more than there are, no waiter of its priority or a lower one gets any: many small
- * requests can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit allows
+ * few are free. A post adds permits, and hands them to waiters: to a higher priority first, and within one priority by
+ * arrival. (A thread that finds too few permits and no waiters spins for some microseconds before it queues.) While the
+ * first in order asks for more than there are, no waiter of its priority or a lower one gets any: many small requests
+ * can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit allows
  * (csk_sem_attr_t). A waiter that was overtaken more often goes first, and bars all others while it asks for more than
- * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_waiter_t whose function is
- * called when the permits are its. Both kinds stand in one queue.
+ * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_waiter_t whose function is called
+ * when the permits are its. Both kinds stand in one queue.
  *
- * Permits have no owner: any thread may signal. An uncontended wait or signal costs one locked instruction and no call.
+ * Permits have no owner: any thread may post. An uncontended wait or post costs one locked instruction and no call.
  * A thread whose wait has returned may destroy and free the semaphore if nothing uses it afterwards, although the
- * signal that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of csk_sem_resize, and
+ * post that ended the wait has not returned yet, as POSIX demands of sem_post. The same holds of csk_sem_resize, and
  * of the function of an asynchronous waiter.
  *
  * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
@@ -40,7 +40,7 @@
  *         int status = csk_sem_timedwait(&sorts, priority, 1, deadline);
  *         if (status != 0) return status;
  *         // ...
- *         return csk_sem_signal(&sorts, 1);
+ *         return csk_sem_post(&sorts, 1);
  *     }
  *
  *     int main(void) {
@@ -112,7 +112,7 @@ CSK_API int csk_sem_destroy(csk_sem_t *sem);
 /* What they call where the inline path ends. */
 CSK_API int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns);
 CSK_API int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits);
-CSK_API int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits);
+CSK_API int csk_sem_post_slow(csk_sem_t *sem, uint32_t permits);
 
 /* The free permits in that state: a signed number, since csk_sem_resize may take some that are out. */
 static inline int64_t csk_sem_free_in(uint64_t state) { return (int32_t)(state >> 32); }
@@ -168,14 +168,14 @@ static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
 /* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Blocks only while a waiter pins
  * the holder (csk_sem_pin_holder). It may run functions of asynchronous waiters. O(log n) for each waiter that it
  * serves. */
-static inline int csk_sem_signal(csk_sem_t *sem, uint32_t permits) {
-    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_signal_slow(sem, permits);
+static inline int csk_sem_post(csk_sem_t *sem, uint32_t permits) {
+    return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_post_slow(sem, permits);
 }
 
 /* Changes how many permits there are in all, those that are out included, which at first is what csk_sem_init was
  * given. It adds the difference to the free ones, and hands them to waiters; or it takes the difference from the free
  * ones. Where too few are free for that, their number is negative until enough have been given back. Returns 0; EINVAL
- * for more than `most`; or EOVERFLOW. Never blocks, but as csk_sem_signal. It may run functions of asynchronous
+ * for more than `most`; or EOVERFLOW. Never blocks, but as csk_sem_post. It may run functions of asynchronous
  * waiters. O(log n) for each waiter that it serves. */
 CSK_API int csk_sem_resize(csk_sem_t *sem, uint32_t permits);
 

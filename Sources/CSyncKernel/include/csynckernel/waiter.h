@@ -27,7 +27,7 @@
  *         (void)waiter;
  *         if (status != 0) return;
  *         *(bool *)context = true;
- *         csk_sem_signal(&sem, 1);
+ *         csk_sem_post(&sem, 1);
  *     }
  *
  *     int main(void) {
@@ -37,7 +37,7 @@
  *         if (csk_sem_init(&sem, 1, 1) != 0 || csk_sem_wait(&sem, 0, 1) != 0) return 1;
  *         if (csk_sem_wait_async(&sem, rank, &waiter, 1, CSK_NEVER, enter, &entered) != 0) return 1;
  *         printf("it %s\n", entered ? "has entered" : "waits");
- *         csk_sem_signal(&sem, 1);
+ *         csk_sem_post(&sem, 1);
  *         printf("it %s\n", entered ? "has entered" : "waits");
  *         return entered ? 0 : 1;
  *     }

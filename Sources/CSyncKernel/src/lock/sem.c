@@ -163,7 +163,7 @@ static int change_permits(csk_sem_t *sem, change_t change) {
     }
 }
 
-int csk_sem_signal_slow(csk_sem_t *sem, uint32_t permits) {
+int csk_sem_post_slow(csk_sem_t *sem, uint32_t permits) {
     return permits == 0 ? EINVAL : change_permits(sem, (change_t){ permits, false });
 }
 
@@ -173,7 +173,7 @@ int csk_sem_end_scope_slow(csk_sem_t *sem, uint64_t task, uint32_t permits) {
     csk_sem_lock_queue(sem);
     while (csk_sem_pins(sem) != 0 && csk_sem_scoped(sem)->raised == task) csk_sem_await_unpinned(sem);
     csk_queue_unlock(&sem->queue_lock);
-    return csk_sem_signal_slow(sem, permits);
+    return csk_sem_post_slow(sem, permits);
 }
 
 int csk_sem_resize(csk_sem_t *sem, uint32_t permits) {
