@@ -37,6 +37,18 @@ static void a_far_deadline_saturates(void) {
     CHECK(csk_deadline_after(INT64_MAX - csk_now() - INT64_C(3600000000000)) < CSK_NEVER);
 }
 
+static void a_span_has_so_many_nanoseconds(void) {
+    CHECK_EQ(csk_us(7), 7000);
+    CHECK_EQ(csk_ms(7), 7000000);
+    CHECK_EQ(csk_s(7), INT64_C(7000000000));
+    CHECK_EQ(csk_s(-7), INT64_C(-7000000000));
+    CHECK_EQ(csk_ms(0), 0);
+    CHECK_EQ(csk_ms(INT64_MAX / 1000000), INT64_MAX / 1000000 * 1000000);
+    CHECK_EQ(csk_ms(INT64_MAX / 1000000 + 1), INT64_MAX);
+    CHECK_EQ(csk_s(INT64_MIN), INT64_MIN);
+    CHECK_EQ(csk_deadline_after(csk_us(INT64_MAX)), CSK_NEVER);
+}
+
 static void a_negative_span_has_passed(void) {
     CHECK(csk_deadline_after(-1) < csk_now());
     CHECK(csk_deadline_after(INT64_MIN) < 0);
@@ -136,7 +148,7 @@ static void ranks_order_by_priority_then_place(void) {
 }
 
 TEST_MAIN(TEST(version_is_that_of_the_header), TEST(now_is_the_monotonic_clock), TEST(deadline_is_so_far_from_now),
-          TEST(a_far_deadline_saturates), TEST(a_negative_span_has_passed), TEST(every_status_has_its_own_text),
-          TEST(every_status_that_the_sources_name_has_a_text), TEST(a_text_fits_all_functions_that_return_it),
-          TEST(threads_have_ids_and_the_first_has_the_process_id), TEST(errno_is_left_alone),
-          TEST(ranks_order_by_priority_then_place))
+          TEST(a_far_deadline_saturates), TEST(a_span_has_so_many_nanoseconds), TEST(a_negative_span_has_passed),
+          TEST(every_status_has_its_own_text), TEST(every_status_that_the_sources_name_has_a_text),
+          TEST(a_text_fits_all_functions_that_return_it), TEST(threads_have_ids_and_the_first_has_the_process_id),
+          TEST(errno_is_left_alone), TEST(ranks_order_by_priority_then_place))

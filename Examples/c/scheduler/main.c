@@ -61,7 +61,7 @@ static void *monitor(void *context) {
     scheduler_t *scheduler = context;
     for (uint64_t total = 0, reported = 0; total < job_count;) {
         nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
-        int status = csk_gate_timedlock(&scheduler->gate, 10, csk_deadline_after(2000000));
+        int status = csk_gate_timedlock(&scheduler->gate, 10, csk_deadline_after(csk_ms(2)));
         if (status == ETIMEDOUT) {
             scheduler->late_looks++;
             continue;

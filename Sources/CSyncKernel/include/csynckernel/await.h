@@ -56,8 +56,7 @@
  *     }
  *
  *     int take(void) {
- *         int64_t deadline = csk_deadline_after(5000000);
- *         int status = csk_gate_lock_when(&gate, 0, is_filled, NULL, deadline);
+ *         int status = csk_gate_lock_when(&gate, 0, is_filled, NULL, csk_deadline_after(csk_ms(5)));
  *         if (status != 0) return status;
  *         count--;
  *         return csk_gate_unlock(&gate);

@@ -38,13 +38,13 @@
  *
  *     int main(void) {
  *         static csk_gate_t gate = CSK_GATE_INITIALIZER;
- *         int64_t deadline = csk_deadline_after(2000000);
+ *         int64_t deadline = csk_deadline_after(csk_ms(2));
  *         csk_rank_t rank = csk_rank(10, CSK_PLACE_FRONT);
  *         int status = csk_gate_lock_ranked(&gate, rank, deadline);
  *         printf("%s with version %s\n", csk_status_text(status), csk_version());
  *         if (status != 0) return 1;
  *         csk_gate_unlock(&gate);
- *         return csk_now() > csk_deadline_after(1000000000);
+ *         return csk_now() > csk_deadline_after(csk_s(1));
  *     }
  */
 #ifndef CSK_BASE_H
@@ -134,6 +134,19 @@ CSK_API const char *csk_version(void);
 
 /* A deadline that never comes. */
 static const int64_t CSK_NEVER = INT64_MAX;
+
+/* For the inline functions only: `count` units, as far as INT64_MIN and INT64_MAX. */
+static inline int64_t csk_span(int64_t count, int64_t unit_ns) {
+    int64_t span_ns;
+    if (CSK_LIKELY(!__builtin_mul_overflow(count, unit_ns, &span_ns))) return span_ns;
+    return count < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* So many microseconds, milliseconds or seconds, in nanoseconds, as in csk_deadline_after(csk_ms(5)). What is too long
+ * for that is INT64_MAX, from which csk_deadline_after makes CSK_NEVER. */
+static inline int64_t csk_us(int64_t microseconds) { return csk_span(microseconds, 1000); }
+static inline int64_t csk_ms(int64_t milliseconds) { return csk_span(milliseconds, 1000000); }
+static inline int64_t csk_s(int64_t seconds) { return csk_span(seconds, 1000000000); }
 
 /* The deadline that is `nanoseconds` from now, or CSK_NEVER where the sum would be too large. A negative span gives a
  * deadline that has passed. Never blocks; may be called from a signal handler. */

@@ -64,7 +64,7 @@
  *         pthread_t threads[2];
  *         csk_deadlock_party_t parties[2];
  *         csk_set_reporter(ignore);
- *         if (csk_deadlock_watch(50000000) != 0) return 1;
+ *         if (csk_deadlock_watch(csk_ms(50)) != 0) return 1;
  *         for (int i = 0; i < 2; i++)
  *             if (pthread_create(&threads[i], NULL, take_both, &gates[i]) != 0) return 1;
  *         while (csk_deadlock_count() == 0) sched_yield();

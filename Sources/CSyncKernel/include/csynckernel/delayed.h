@@ -24,7 +24,7 @@
  *         // Held until the function runs.
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
  *         csk_gate_disown(&done);
- *         int64_t deadline = csk_deadline_after(5000000);
+ *         int64_t deadline = csk_deadline_after(csk_ms(5));
  *         if (csk_delayed_start(&cleanup, &queue, deadline, 0, expire_keys) != 0) return 1;
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
  *         csk_gate_unlock(&done);

@@ -65,9 +65,8 @@
  *         static csk_waiter_t waiter;
  *         static long interest = 7;
  *
- *         // Priority 10; 5 ms at most.
- *         int64_t deadline = csk_deadline_after(5000000);
- *         if (csk_gate_timedlock(&gate, 10, deadline) != 0) return 1;
+ *         // Priority 10
+ *         if (csk_gate_timedlock(&gate, 10, csk_deadline_after(csk_ms(5))) != 0) return 1;
  *         balance += 100;
  *         // Granted when this thread leaves.
  *         int status = csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, add_interest, &interest);

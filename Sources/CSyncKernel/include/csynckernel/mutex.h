@@ -30,9 +30,7 @@
  *     }
  *
  *     int main(void) {
- *         // 1 s at most
- *         int64_t deadline = csk_deadline_after(1000000000);
- *         int status = csk_mutex_timedlock(&mutex, deadline);
+ *         int status = csk_mutex_timedlock(&mutex, csk_deadline_after(csk_s(1)));
  *         if (status != 0) {
  *             fprintf(stderr, "%s\n", csk_status_text(status));
  *             return 1;

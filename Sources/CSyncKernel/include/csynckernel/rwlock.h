@@ -59,9 +59,7 @@
  *     int main(void) {
  *         static csk_rwlock_write_t write;
  *
- *         // 5 ms at most
- *         int64_t deadline = csk_deadline_after(5000000);
- *         if (csk_rwlock_timedwrlock(&lock, deadline) != 0) return 1;
+ *         if (csk_rwlock_timedwrlock(&lock, csk_deadline_after(csk_ms(5))) != 0) return 1;
  *         value = 1;
  *         csk_rwlock_unlock(&lock);
  *

@@ -36,8 +36,7 @@
  *     static csk_sem_t sorts;
  *
  *     static int sort(int32_t priority) {
- *         int64_t deadline = csk_deadline_after(5000000);
- *         int status = csk_sem_timedwait(&sorts, priority, 1, deadline);
+ *         int status = csk_sem_timedwait(&sorts, priority, 1, csk_deadline_after(csk_ms(5)));
  *         if (status != 0) return status;
  *         // ...
  *         return csk_sem_post(&sorts, 1);

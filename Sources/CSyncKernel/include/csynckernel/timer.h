@@ -32,7 +32,7 @@
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
  *         csk_gate_disown(&done);
  *
- *         int64_t deadline = csk_deadline_after(5000000);
+ *         int64_t deadline = csk_deadline_after(csk_ms(5));
  *         if (csk_timer_start(&soon, deadline, ring, text) != 0) return 1;
  *         if (csk_timer_start(&never, CSK_NEVER, ring, NULL) != 0) return 1;
  *         if (csk_gate_lock(&done, 0) != 0) return 1;
