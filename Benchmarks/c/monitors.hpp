@@ -21,7 +21,7 @@ struct KernelPredicates {
     }
     void leave(int) { csk_gate_unlock(&gate); }
     void leave_to_all() { csk_gate_unlock(&gate); }
-    void lock() { (void)!csk_gate_lock(&gate, 0); }
+    void lock() { (void)csk_gate_lock(&gate, 0); }
 };
 
 struct KernelConditions {
@@ -44,7 +44,7 @@ struct KernelConditions {
         for (auto &condition : conditions) csk_cond_broadcast(&condition);
         csk_gate_unlock(&gate);
     }
-    void lock() { (void)!csk_gate_lock(&gate, 0); }
+    void lock() { (void)csk_gate_lock(&gate, 0); }
 };
 
 struct PthreadConditions {

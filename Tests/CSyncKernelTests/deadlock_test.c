@@ -89,7 +89,7 @@ static void *read_and_lock(void *unused) {
     CHECK_STATUS(csk_rwlock_rdlock(&scene->lock), 0);
     ADD(&scene->steps, 1);
     wait_until(LOAD(&scene->steps) == 2);
-    (void)!csk_gate_lock(&scene->gate, 0);
+    (void)csk_gate_lock(&scene->gate, 0);
     return NULL;
 }
 static void an_upgrade_waits_for_the_other_readers(void) {
@@ -106,7 +106,7 @@ static void *read_first(void *unused) {
     CHECK_STATUS(csk_rwlock_rdlock(&scene->lock), 0);
     STORE(&scene->steps, 1);
     wait_until(LOAD(&scene->steps) == 2 && csk_rwlock_waiting(&scene->lock) == 2);
-    (void)!csk_gate_lock(&scene->gate, 0);
+    (void)csk_gate_lock(&scene->gate, 0);
     return NULL;
 }
 static void *read_behind(void *unused) {
@@ -156,7 +156,7 @@ static void *lock_gate_then_other(void *unused) {
     CHECK_STATUS(csk_gate_lock(&scene->gate, 0), 0);
     ADD(&scene->steps, 1);
     wait_until(LOAD(&scene->steps) == 2);
-    (void)!csk_gate_lock(&scene->other, 0);
+    (void)csk_gate_lock(&scene->other, 0);
     return NULL;
 }
 static void *lock_other_then_gate_timed(void *unused) {

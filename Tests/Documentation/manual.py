@@ -60,7 +60,7 @@ def check_comments(header):
 
 
 def check_count(header):
-    looks = len(re.findall(r"^(?:CSK_API|(?:CSK_MUST_USE )?static inline) ", header.text, re.M))
+    looks = len(re.findall(r"^(?:CSK_API|(?:CSK_(?:MUST|SHOULD)_USE )?static inline) ", header.text, re.M))
     found = len(header.declarations("function", "variable", hidden=True))
     if looks != found:
         fail(f"{header.path}: {looks} functions and variables are there, {found} were understood")

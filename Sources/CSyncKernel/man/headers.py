@@ -6,10 +6,11 @@ from pathlib import Path
 HEADERS = Path(__file__).resolve().parent.parent / "include/csynckernel"
 INTERNAL = "For the inline functions"
 # What belongs to no page: how headers are written, and what compilers want.
-MACHINERY = re.compile(r"CSK_(\w+_H|BEGIN_DECLS|END_DECLS|STATIC_ASSERT|API|MUST_USE|LIKELY|UNLIKELY|HAS_BUILTIN"
-                       r"|THREAD_POINTER|SECTION_ENDS)$")
+MACHINERY = re.compile(r"CSK_(\w+_H|BEGIN_DECLS|END_DECLS|STATIC_ASSERT|API|MUST_USE|SHOULD_USE|LIKELY|UNLIKELY"
+                       r"|HAS_BUILTIN|THREAD_POINTER|SECTION_ENDS)$")
 FORWARD = re.compile(r"CSK_(?:BEGIN|END)_DECLS|CSK_STATIC_ASSERT|struct \w+;|typedef struct (\w+) \1_t;")
-ATTRIBUTES = re.compile(r"\b(CSK_API|CSK_MUST_USE|static|inline|extern)\b|__attribute__\s*\(\(.*?\)\)(?=\s|;|$)")
+ATTRIBUTES = re.compile(r"\b(CSK_API|CSK_MUST_USE|CSK_SHOULD_USE|static|inline|extern)\b"
+                        r"|__attribute__\s*\(\(.*?\)\)(?=\s|;|$)")
 
 
 # ---- Comments -------------------------------------------------------------------------------------------------------

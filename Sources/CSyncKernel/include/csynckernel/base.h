@@ -72,11 +72,17 @@
 #if defined(__GNUC__)
 #define CSK_API __attribute__((visibility("default")))
 /* Marks functions whose status says whether what follows may be done at all. Swift code says so itself where it ignores
- * such a status. */
+ * such a status. SHOULD_USE is for a call that fails only after a mistake, or where the program closes the object: a
+ * cast to void tells GCC too that the status is not needed. */
 #if defined(__swift__)
 #define CSK_MUST_USE
 #else
 #define CSK_MUST_USE __attribute__((warn_unused_result))
+#endif
+#if !defined(__clang__) && __GNUC__ >= 10
+#define CSK_SHOULD_USE __extension__ [[nodiscard]]
+#else
+#define CSK_SHOULD_USE CSK_MUST_USE
 #endif
 #define CSK_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define CSK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -169,8 +169,9 @@ CSK_MUST_USE static inline int csk_gate_lock_ranked(csk_gate_t *gate, csk_rank_t
 }
 /* Takes the gate, and waits by priority while it is held. Returns 0, EDEADLK or ESHUTDOWN. Without contention a FAST
  * gate that has been used before costs one locked instruction and no call, for entering and leaving together. The other
- * policies cost two of each. */
-CSK_MUST_USE static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
+ * policies cost two of each. Where the thread can't hold the gate, and nobody closes it, (void)csk_gate_lock(...) will
+ * do. */
+CSK_SHOULD_USE static inline int csk_gate_lock(csk_gate_t *gate, int32_t priority) {
     return csk_gate_lock_ranked(gate, csk_rank(priority, CSK_PLACE_BACK), CSK_NEVER);
 }
 /* Takes the gate, and waits by priority until an absolute CLOCK_MONOTONIC deadline. Also returns ETIMEDOUT. */
