@@ -125,7 +125,7 @@ static void who_is_cancelled_or_raised_leaves_the_others_their_counts(void) {
     job_t first = job_named(20);
     for (int i = 0; i < 4; i++) queue_counted(&queue, &low[i], i, back(LOW));
     CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first.work, back(HIGH + 1), run_job), 0);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &low[2].counted.work, back(HIGH + 2)), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(HIGH + 2), &low[2].counted.work), 0);
     queue_urgent(&queue, 3);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &low[0].counted.work), 0);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &low[0].counted.work), ENOENT);

@@ -310,15 +310,15 @@ static void a_work_that_is_raised_begins_earlier(void) {
     CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
     queue_job(&queue, &later[0]);
     queue_job(&queue, &later[1]);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[1].work, back(0)), 0);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[3].work, back(5)), 0);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[4].work, back(-5)), 0); /* that is lower */
-    CHECK_STATUS(csk_workqueue_raise(&queue, &barrier.work, back(9)), 0);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &later[1].work, back(9)), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(0), &jobs[1].work), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(5), &jobs[3].work), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(-5), &jobs[4].work), 0); /* that is lower */
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(9), &barrier.work), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(9), &later[1].work), 0);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     drain(&queue);
     CHECK_NOTES(3, 4, 0, 1, 2, 5, 7, 6);
-    CHECK_STATUS(csk_workqueue_raise(&queue, &jobs[1].work, back(9)), ENOENT);
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(9), &jobs[1].work), ENOENT);
     end_queue(&queue);
 }
 

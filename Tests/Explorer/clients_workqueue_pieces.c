@@ -109,7 +109,7 @@ CLIENT(workqueue_pieces_taken_out, .setup = make_suspended,
 
 /* The last comes first, also where it stood in the inbox until then. */
 static void raise_to_first(int index) {
-    int status = csk_workqueue_raise(&shared->queue, &shared->jobs[index].work, csk_rank(5, CSK_PLACE_BACK));
+    int status = csk_workqueue_raise(&shared->queue, csk_rank(5, CSK_PLACE_BACK), &shared->jobs[index].work);
     EXPECT(status == 0 || status == ENOENT);
     if (status != 0) return;
     shared->first = index;

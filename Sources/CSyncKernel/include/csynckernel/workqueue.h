@@ -250,7 +250,7 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
  * higher changes nothing, nor does any for a barrier. Returns 0; ENOENT as csk_workqueue_cancel does, and for work that
  * waits for room; or EINVAL on a queue that drops its oldest, which knows one priority only. The work's memory must
  * still be there. O(log n); where the work is not sorted yet, as csk_workqueue_waiting. */
-CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
+CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Without earlier work that is
  * at once. Else the workers run the earlier work, and the caller runs only its own function. It blocks until

@@ -336,7 +336,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
 
 /* Its rank is its caller's until it is queued, and is read before the inbox has it. From then on it changes here alone,
  * once the work is in a list. */
-int csk_workqueue_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
+int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work) {
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
     csk_workqueue_lock(queue);
     if (is_in_inbox(work)) csk_work_sort(queue);
