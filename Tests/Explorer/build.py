@@ -12,8 +12,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
 EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals", "heap", "observe", "probe",
             "counting", "counted", "announce", "pool_watch", "trampoline", "waiter", "told_wait", "yield", "text",
-            "gate", "gate_words", "gate_order", "gate_policy", "gate_queue", "gate_aside", "gate_leave", "gate_async",
-            "gate_lane", "gate_turn", "gate_grace", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
+            "gate", "gate_order", "gate_queue", "gate_leave", "gate_async",
+            "gate_lane", "gate_turn", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
             "pqueue_async", "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async",
             "rwlock_watch", "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note",
             "sem_holder", "workqueue", "workqueue_bypass", "workqueue_order", "workqueue_refuse", "workqueue_told",

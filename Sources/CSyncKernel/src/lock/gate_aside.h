@@ -66,7 +66,5 @@ static inline bool csk_gate_take_mark(const csk_gate_t *gate) {
     csk_gate_marked = NULL;
     return marked;
 }
-/* Called under the queue lock by a newcomer that marked the gate. Whether it queues without trying to enter. */
-bool csk_gate_steps_aside(const csk_gate_t *gate, csk_rank_t rank);
 
 #endif

@@ -3,7 +3,6 @@
 #include "lock/gate_lane.h"
 
 #include "base/raise.h"
-#include "lock/gate_grace.h"
 
 void csk_gate_lane_begin_in_child(csk_gate_lane_t *lane) {
     lane->waiters.root = lane->lost.root = NULL;
@@ -46,6 +45,15 @@ csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes) {
         return lane;
     }
     return NULL;
+}
+
+void csk_gate_start_grace(csk_gate_t *gate) {
+    csk_waiter_t *pending = csk_gate_pending(gate);
+    if (pending->granted_ns == 0) pending->granted_ns = csk_platform_now();
+    if (pending->grace_started) return;
+    pending->grace_started = 1;
+    csk_cannot_fail(csk_timer_start(&pending->grace, pending->granted_ns + pending->grace_ns, pending->grace.function,
+                                    gate));
 }
 
 bool csk_gate_lane_is_open(const csk_gate_lane_t *lane, const csk_waiter_t *newcomer) {

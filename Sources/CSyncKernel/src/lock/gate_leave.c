@@ -1,4 +1,4 @@
-/* gate_leave.c: leaving the gate, in both forms. gate_policy.h says which waiter a leaver calls, gate_words.h why no
+/* gate_leave.c: leaving the gate, in both forms. gate_order.h says which waiter a leaver calls, gate_words.h why no
  * waiter is left asleep. */
 #include "base/ordering.h"
 #include "lock/gate_aside.h"
@@ -235,6 +235,24 @@ int csk_gate_disown(csk_gate_t *gate) {
     csk_gate_transfer(gate, CSK_GATE_NOBODY);
     csk_queue_unlock(&gate->queue_lock);
     return 0;
+}
+
+/* ---- Stepping aside: see gate_aside.h ---------------------------------------------------------------------------- */
+
+__thread uint32_t csk_gate_departures __attribute__((tls_model("initial-exec")));
+__thread const csk_gate_t *csk_gate_marked __attribute__((tls_model("initial-exec")));
+
+__attribute__((noinline)) void csk_gate_look_for_late(csk_gate_t *gate) {
+    csk_gate_lock_queue(gate);
+    csk_waiter_t *next = csk_gate_next(gate);
+    int64_t now_ns = csk_platform_now();
+    bool coming = next != NULL && csk_load(&next->word, CSK_RELAXED) == WORD_TRY;
+    if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
+        if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate); /* this thread has the gate */
+        next->told_ns = now_ns;
+        csk_gate_marked = gate;
+    }
+    csk_queue_unlock(&gate->queue_lock);
 }
 
 /* ---- How a waiter stands in the queue ---------------------------------------------------------------------------- */

@@ -3,10 +3,8 @@
  * where the caller has the gate or gives it to another holder (gate_words.h says why).
  *
  *   gate_words.h        the two words: what may change each bit, and why no waiter is left asleep; both forms
- *   gate_order.h        the order of the waiters, and how often each was overtaken
- *   gate_policy.h       which waiter goes next, which newcomers may pass, which waiter a leaver calls
- *   gate_grace.h        the clock of a provisional grant
- *   gate_lane.h         lanes: the waiters that are performed on one queue or executor
+ *   gate_order.h        which waiter goes next, which one a leaver calls, and how often each was overtaken
+ *   gate_lane.h         lanes: the waiters that are performed on one queue or executor; the clock of provisional grants
  *   gate_queue.c        the queue under its lock: inserting, taking out, designating, granting, settling
  *   gate_aside.h        which threads step aside for a waiter that is late
  *   gate_conditions.c   predicates: their list, and the leaver that evaluates them (gate_await.h)
@@ -19,7 +17,7 @@
  *
  * In this order: each uses those above it alone. Settling the queue grants the gate to a callback or a lane, and starts
  * a clock, whose end takes the grant back, publishes the queue and may leave the gate. So the waiter brings the
- * function of that clock along (gate_grace.h).
+ * function of that clock along (gate_lane.h).
  *
  * After a fork
  *
@@ -32,9 +30,8 @@
 #ifndef CSK_INTERNAL_GATE_QUEUE_H
 #define CSK_INTERNAL_GATE_QUEUE_H
 
-#include "lock/gate_grace.h"
 #include "lock/gate_lane.h"
-#include "lock/gate_policy.h"
+#include "lock/gate_order.h"
 #include "wait/watch.h"
 
 /* How long a designated waiter is on its way before it is marked (gate_aside.h). Less would make waits shorter, and
@@ -78,7 +75,7 @@ void csk_mutex_prepare(csk_gate_t *gate);
 void csk_gate_insert(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Takes a waiter out of the queue, for good or because it was granted. */
 void csk_gate_take_out(csk_gate_t *gate, csk_waiter_t *waiter, bool granted);
-/* What is to be done for the next waiter, by the table in gate_policy.h; and does it. The caller of the second has the
+/* What is to be done for the next waiter, by the table in gate_order.h; and does it. The caller of the second has the
  * gate, or has taken it by csk_gate_take_for, if `call` is GATE_GRANTS. */
 enum csk_gate_call csk_gate_call(const csk_gate_t *gate, csk_waiter_t **next);
 void csk_gate_answer(csk_gate_t *gate, enum csk_gate_call call, csk_waiter_t *next, csk_effects_t *effects);
