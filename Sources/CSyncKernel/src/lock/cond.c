@@ -199,9 +199,7 @@ static int move(csk_cond_t *cond, uint32_t most) {
     lock_queue(cond);
     move_under_lock(cond, most, now_ns);
     bool first = csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
-    if (first && !csk_gate_is_mine(gate)) csk_gate_look_again(gate);
+    csk_gate_finish(gate, first && !csk_gate_is_mine(gate), &effects);
     return 0;
 }
 

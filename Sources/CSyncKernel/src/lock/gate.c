@@ -108,8 +108,7 @@ static int try_under_lock(csk_gate_t *gate, csk_rank_t rank, uint64_t self) {
     csk_gate_lock_queue(gate);
     int status = gate->closed ? ESHUTDOWN : take_under_lock(gate, &newcomer, self) ? 0 : EBUSY;
     csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
+    csk_gate_finish(gate, false, &effects);
     return status;
 }
 
@@ -188,12 +187,10 @@ static int queue_and_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns
     bool entered = !closed && !aside && take_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     bool first = csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform_waiting(&effects);
+    csk_gate_finish_waiting(gate, first && !closed && !entered, &effects);
     if (closed) return ESHUTDOWN;
     if (entered) csk_counts_end(gate, CSK_OBJECT_GATE, waiter.node.rank, since_ns);
     if (entered) return 0;
-    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
 

@@ -228,9 +228,7 @@ int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter) {
         else csk_node_raise(&gate->waiters, &waiter->node, rank);
         look_again = csk_gate_settle(gate, &effects);
     }
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
-    if (look_again) csk_gate_look_again(gate);
+    csk_gate_finish(gate, look_again, &effects);
     return waits ? 0 : ENOENT;
 }
 
@@ -285,8 +283,6 @@ int csk_gate_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
     bool lost = settle_lost(gate, waiter);
     /* The closing waiter may show now, and may be the first waiter that does. */
     bool look_again = csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
-    if (look_again) csk_gate_look_again(gate);
+    csk_gate_finish(gate, look_again, &effects);
     return lost ? 0 : EINVAL;
 }

@@ -16,9 +16,7 @@ static void choose_itself(csk_gate_t *gate, csk_gate_condition_t *self) {
         csk_gate_condition_choose(gate, self);
         first = csk_gate_settle(gate, &effects);
     }
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform_waiting(&effects);
-    if (first) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+    csk_gate_finish_waiting(gate, first, &effects);
 }
 
 /* Waits until the condition is chosen, and then for the gate. */

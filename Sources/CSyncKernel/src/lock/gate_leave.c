@@ -67,8 +67,7 @@ void csk_gate_post(csk_gate_t *gate) {
      * leaves, to no effect. A grant needs a free gate, which settling looks for. */
     if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
     csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
+    csk_gate_finish(gate, false, &effects);
     count_called(&called);
 }
 
@@ -83,8 +82,7 @@ static bool leave_by_grant(csk_gate_t *gate) {
     who_is_called(&called, gate, next, GATE_GRANTS);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform(&effects);
+    csk_gate_finish(gate, false, &effects);
     count_called(&called);
     return next != NULL;
 }

@@ -99,12 +99,27 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* In gate_leave.c. The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
-/* In gate.c. How a thread waits in it. */
-extern const csk_wait_kind_t csk_gate_wait_kind __attribute__((visibility("hidden")));
 
 /* In gate_leave.c; called without the queue lock. The fence and the second look that leavers without a fence count on.
  * A thread that stands in the queue itself calls csk_waiter_look_again. */
 void csk_gate_look_again(csk_gate_t *gate);
+
+/* The end of a change of the queue, once it has settled or published: drops the queue lock, performs what is due, and
+ * looks again if `look_again`, which is what settling has returned unless the caller has the gate. The second is for a
+ * thread that stands in the queue itself, or may stand there. */
+static inline void csk_gate_finish(csk_gate_t *gate, bool look_again, csk_effects_t *effects) {
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform(effects);
+    if (look_again) csk_gate_look_again(gate);
+}
+static inline void csk_gate_finish_waiting(csk_gate_t *gate, bool look_again, csk_effects_t *effects) {
+    csk_queue_unlock(&gate->queue_lock);
+    csk_effects_perform_waiting(effects);
+    if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+}
+
+/* In gate.c. How a thread waits in it. */
+extern const csk_wait_kind_t csk_gate_wait_kind __attribute__((visibility("hidden")));
 
 /* Threads of a mutex and of a recursive gate are known by their numbers. */
 static inline bool csk_gate_is_number(uint64_t holder) { return (int64_t)holder < 0; }

@@ -56,9 +56,7 @@ static void look_for_late(csk_gate_t *gate, const csk_waiter_t *self) {
     csk_gate_lock_queue(gate);
     bool waits = csk_load(&self->word, CSK_RELAXED) == WORD_PARKED;
     bool look_again = waits && csk_gate_pass_over(gate, now_ns) && csk_gate_settle(gate, &effects);
-    csk_queue_unlock(&gate->queue_lock);
-    csk_effects_perform_waiting(&effects);
-    if (look_again) csk_waiter_look_again(&csk_gate_queue_kind, gate);
+    csk_gate_finish_waiting(gate, look_again, &effects);
 }
 
 int csk_gate_park(csk_gate_t *gate, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
