@@ -18,7 +18,10 @@ public import Dispatch
 /// keep the value's box alive, not its owner. Once the owner is gone, commands already accepted succeed, and later ones
 /// give `.failure(.valueContainerDeinited)`. An uncontended sync command costs one locked instruction and no
 /// allocation.
-public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable {
+public final class QueueSafeValue<Value>: @unchecked Sendable {
+    @usableFromInline
+    let box: ValueBox<Value>
+
     /// Protects `value`. It makes one allocation for value and lock, and never blocks.
     ///
     /// - Parameters:
@@ -34,7 +37,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
         value: sending Value, policy: GatePolicy = .fast, bypassLimit: UInt32? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        super.init(box: unsafe .make(value, policy, bypassLimit, .named(name, fileID, line)))
+        box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
     }
 
     /// Protects `value` without recording a place, for references to the initializer:
@@ -42,7 +45,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     @_disfavoredOverload
     @inlinable
     public init(value: Value) where Value: Sendable {
-        super.init(box: unsafe .make(value, .fast, nil, .unknown))
+        box = unsafe .make(value, .fast, nil, .unknown)
     }
 
     /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
@@ -52,7 +55,7 @@ public final class QueueSafeValue<Value>: ValueOwner<Value>, @unchecked Sendable
     /// Sets the grace within which a queue or executor must begin what it was granted; otherwise it is 1 ms. It is
     /// meant for tests of order on a busy machine.
     package init(value: sending Value, graceMicroseconds: UInt32, bypassLimit: UInt32? = nil) {
-        super.init(box: unsafe .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown))
+        box = unsafe .make(value, .fast, bypassLimit, graceMicroseconds: graceMicroseconds, .unknown)
     }
 
     deinit {

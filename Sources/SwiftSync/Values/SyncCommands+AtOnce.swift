@@ -1,11 +1,59 @@
+// `value.wait` has two forms, and the compiler chooses by what follows.
+//
+// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it chooses the class's own form, whose
+//   schedule refers to the owner. The caller holds that reference already, so the call retains and releases nothing;
+//   counting would take 26 instructions to 75.
+// - Where the schedule, its commands or one of their functions are kept, it chooses the form of `ValueOwning`, which is
+//   a `SyncSchedule`. That form keeps the value's box, not the owner.
+//
+// A protocol that requires `wait` names its type, `SyncSchedule<Value>`; an inferred type would be the first form's.
+//
+// Neither form keeps the owner alive. The value of a temporary, as in `makeValue().wait.lowestPriority.get()`, may be
+// gone before the command begins, which then fails with `valueContainerDeinited`: keep the owner in a variable.
+// `@_eagerMove` allows the first form's structs to be released before the end of their scope.
+
+extension QueueSafeValue {
+    /// The commands of ``SyncSchedule``, for a call that follows at once.
+    @_disfavoredOverload
+    @inlinable
+    @inline(__always)
+    public var wait: SyncSchedule<Value>.AtOnce {
+        SyncSchedule.AtOnce(owner: self)
+    }
+}
+
+/// Gives ``QueueSafeValue`` the `wait` that can be kept.
+public protocol ValueOwning<Value>: AnyObject {
+    /// The type of the protected value.
+    associatedtype Value
+
+    /// The owner itself, by the name of its class.
+    var valueOwner: QueueSafeValue<Value> { get }
+}
+
+extension ValueOwning {
+    /// Commands that block the calling thread until they are done, and run their closures on it.
+    @inlinable
+    public var wait: SyncSchedule<Value> {
+        SyncSchedule(box: valueOwner.box, limit: .never)
+    }
+}
+
+extension QueueSafeValue: ValueOwning {
+    /// The value itself.
+    @inlinable
+    public var valueOwner: QueueSafeValue<Value> { self }
+}
+
 extension SyncSchedule {
-    /// A ``SyncSchedule`` for a call that follows at once: see ``ValueOwner``.
+    /// A ``SyncSchedule`` for a call that follows at once: see ``QueueSafeValue/wait``.
     @frozen
+    @_eagerMove
     public struct AtOnce: @unchecked Sendable {
-        @usableFromInline let owner: ValueOwner<Value>
+        @usableFromInline let owner: QueueSafeValue<Value>
 
         @inlinable
-        init(owner: ValueOwner<Value>) {
+        init(owner: QueueSafeValue<Value>) {
             self.owner = owner
         }
 
@@ -25,28 +73,23 @@ extension SyncSchedule {
 }
 
 extension SyncCommands {
-    /// The most used commands, for a call that follows at once: see ``ValueOwner``.
+    /// The most used commands, for a call that follows at once: see ``QueueSafeValue/wait``.
     ///
     /// See ``SyncCommands`` for what they do and where they may be called.
     @frozen
+    @_eagerMove
     public struct AtOnce: @unchecked Sendable {
-        @usableFromInline let owner: ValueOwner<Value>
+        @usableFromInline let owner: QueueSafeValue<Value>
         @usableFromInline let rank: Int64
 
         @inlinable
-        init(owner: ValueOwner<Value>, rank: Int64) {
+        init(owner: QueueSafeValue<Value>, rank: Int64) {
             self.owner = owner
             self.rank = rank
         }
 
-        /// Stands behind the arguments of a call, so that a function that is named and kept, as in
-        /// `wait.lowestPriority.set(newValue:)`, is one of ``SyncCommands``.
-        @frozen
-        public struct Call: Sendable {
-            /// Made by the default argument of each call. It holds nothing and costs nothing.
-            @inlinable public init() {}
-        }
-
+        /// The commands themselves. Each function that follows has a last argument of no value: it makes a function that is
+        /// named and kept, as in `wait.lowestPriority.set(newValue:)`, one of ``SyncCommands``.
         @inlinable var commands: SyncCommands {
             SyncCommands(box: owner.box, rank: rank, limit: .never)
         }
@@ -56,27 +99,27 @@ extension SyncCommands {
 extension SyncCommands.AtOnce where Value: Sendable {
     /// Returns the value.
     @inlinable
-    public func get(_: Call = Call()) -> Result<Value, QueueSafeValueError> {
+    public func get(_: Void = ()) -> Result<Value, QueueSafeValueError> {
         commands.get()
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
     /// with the error, and holds nothing.
     @inlinable
-    public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void, _: Call = Call()) {
+    public func get(completion commandClosure: (Result<Value, QueueSafeValueError>) -> Void, _: Void = ()) {
         commands.get(completion: commandClosure)
     }
 
     /// Replaces the value, and returns the new one.
     @inlinable @discardableResult
-    public func set(newValue: Value, _: Call = Call()) -> Result<Value, QueueSafeValueError> {
+    public func set(newValue: Value, _: Void = ()) -> Result<Value, QueueSafeValueError> {
         commands.set(newValue: newValue)
     }
 
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
     @inlinable @discardableResult
     public func set(
-        completion accessClosure: (inout Value) -> Void, _: Call = Call()
+        completion accessClosure: (inout Value) -> Void, _: Void = ()
     ) -> Result<Value, QueueSafeValueError> {
         commands.set(completion: accessClosure)
     }
@@ -84,7 +127,7 @@ extension SyncCommands.AtOnce where Value: Sendable {
     /// Returns what `commandClosure` makes of the value. On failure the closure does not run.
     @inlinable
     public func map<MappedValue>(
-        completion commandClosure: (Value) -> MappedValue, _: Call = Call()
+        completion commandClosure: (Value) -> MappedValue, _: Void = ()
     ) -> Result<MappedValue, QueueSafeValueError> {
         commands.map(completion: commandClosure)
     }
@@ -100,19 +143,19 @@ extension SyncCommands.AtOnce where Value: Sendable {
     /// Waits for the value, and discards it.
     @available(*, deprecated, message: "the value is not used")
     @inlinable
-    public func get(_: Call = Call(), _: Call = Call()) {
+    public func get(_: Void = (), _: Void = ()) {
         _ = commands.get()
     }
 
     /// Replaces the value, and returns nothing.
     @inlinable
-    public func set(newValue: Value, _: Call = Call(), _: Call = Call()) {
+    public func set(newValue: Value, _: Void = (), _: Void = ()) {
         commands.set(newValue: newValue)
     }
 
     /// Runs `accessClosure` on the value, and returns nothing.
     @inlinable
-    public func set(completion accessClosure: (inout Value) -> Void, _: Call = Call(), _: Call = Call()) {
+    public func set(completion accessClosure: (inout Value) -> Void, _: Void = (), _: Void = ()) {
         commands.set(completion: accessClosure)
     }
 }
@@ -120,13 +163,13 @@ extension SyncCommands.AtOnce where Value: Sendable {
 extension SyncCommands where Value: Sendable {
     /// Replaces the value, and returns nothing.
     @inlinable @_disfavoredOverload
-    public func set(newValue: Value, _: AtOnce.Call = AtOnce.Call()) {
+    public func set(newValue: Value, _: Void = ()) {
         _ = set(newValue: newValue) as Result
     }
 
     /// Runs `accessClosure` on the value, and returns nothing.
     @inlinable @_disfavoredOverload
-    public func set(completion accessClosure: (inout Value) -> Void, _: AtOnce.Call = AtOnce.Call()) {
+    public func set(completion accessClosure: (inout Value) -> Void, _: Void = ()) {
         _ = set(completion: accessClosure) as Result
     }
 }
