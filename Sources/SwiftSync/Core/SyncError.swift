@@ -18,11 +18,3 @@ public protocol SyncError: Error {
     /// The reason, in terms shared by the errors of all objects.
     var reason: SyncErrorReason { get }
 }
-
-extension SyncError where Self: CaseIterable {
-    /// The case that has the reason, or nil if the type has none. No two cases of a type have the same reason.
-    init?(_ reason: SyncErrorReason) {
-        guard let error = Self.allCases.first(where: { $0.reason == reason }) else { return nil }
-        self = error
-    }
-}

@@ -18,30 +18,30 @@ import CSyncKernel
 /// It works in `catch` too: `catch SyncErrorReason.timedOut { … }`. A `switch` over a reason needs a `default`, since
 /// later versions may add reasons.
 public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
-    private enum Word { case timedOut, wouldDeadlock, cancelled, shutDown, full, outOfResources, overflow, other }
+    /// The reason's name, for instance `timedOut`.
+    public let description: String
 
-    private let word: Word
+    fileprivate init(_ name: String) {
+        description = name
+    }
 
     /// The timeout passed first, or the call tried once without waiting. A timeout never passes early. Where the system
     /// gives a task no timer, some objects report this at once, and others ``outOfResources``.
-    public static let timedOut = Self(word: .timedOut)
+    public static let timedOut = Self("timedOut")
     /// The call would wait for its own caller.
-    public static let wouldDeadlock = Self(word: .wouldDeadlock)
+    public static let wouldDeadlock = Self("wouldDeadlock")
     /// The task was cancelled first, or the work was dropped.
-    public static let cancelled = Self(word: .cancelled)
+    public static let cancelled = Self("cancelled")
     /// The object was shut down or closed before, or its owner is gone.
-    public static let shutDown = Self(word: .shutDown)
+    public static let shutDown = Self("shutDown")
     /// The object holds as much as its capacity allows.
-    public static let full = Self(word: .full)
+    public static let full = Self("full")
     /// The system had no memory or no thread to give.
-    public static let outOfResources = Self(word: .outOfResources)
+    public static let outOfResources = Self("outOfResources")
     /// The count would exceed the most that there may be.
-    public static let overflow = Self(word: .overflow)
+    public static let overflow = Self("overflow")
     /// None of the others. The error itself has the details.
-    public static let other = Self(word: .other)
-
-    /// The reason's name, for instance `timedOut`.
-    public var description: String { String(describing: word) }
+    public static let other = Self("other")
 
     /// True if `error` is a ``SyncError`` that has the reason. It makes reasons patterns of `catch` and `switch`.
     public static func ~= (reason: Self, error: any Error) -> Bool { (error as? any SyncError)?.reason == reason }
@@ -49,6 +49,7 @@ public struct SyncErrorReason: Hashable, Sendable, CustomStringConvertible {
 
 extension SyncErrorReason {
     /// The reason for a nonzero status of the kernel. All conversions use this.
+    @usableFromInline
     init(status: Int32) {
         switch status {
         // `EBUSY` reports a try that failed.
@@ -61,5 +62,28 @@ extension SyncErrorReason {
         case EOVERFLOW: self = .overflow
         default: self = .other
         }
+    }
+}
+
+extension SyncError where Self: RawRepresentable, RawValue == String {
+    /// The reason whose name is the raw value: that of the case's name, unless the case states another.
+    public var reason: SyncErrorReason { SyncErrorReason(rawValue) }
+
+    /// The case that has the reason, or nil if the type has none.
+    @usableFromInline
+    init?(_ reason: SyncErrorReason) { self.init(rawValue: reason.description) }
+}
+
+/// An error of an object for which the system may lack resources.
+@usableFromInline
+protocol StatusError: SyncError, RawRepresentable where RawValue == String {
+    static var outOfResources: Self { get }
+}
+
+extension StatusError {
+    /// The error for a nonzero status of the kernel; ``outOfResources`` where the type has no case for its reason.
+    @usableFromInline
+    init(status: Int32) {
+        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
     }
 }

@@ -72,9 +72,9 @@ public struct ContentionProfile: Sendable {
     ///
     /// The first call takes some 5 MiB of address space for the rest of the process. It never blocks.
     ///
-    /// - Throws: ``ContentionProfileError``: the threshold is zero or less, or there is no memory.
-    public static func start(threshold: Duration = .microseconds(10)) throws(ContentionProfileError) {
-        guard threshold > .zero else { throw .thresholdNotPositive }
+    /// - Throws: ``ObservationError``: the threshold is zero or less, or there is no memory.
+    public static func start(threshold: Duration = .microseconds(10)) throws(ObservationError) {
+        guard threshold > .zero else { throw .limitNotPositive }
         let nanoseconds = threshold / .nanoseconds(1)
         let most: Int64 = 100_000_000_000_000_000 // three years: the kernel multiplies it, and adds products up
         let status = csk_profile_start(nanoseconds < 1 ? 1 : nanoseconds < Double(most) ? Int64(nanoseconds) : most)
@@ -130,8 +130,8 @@ public struct ContentionProfile: Sendable {
     /// symbols; a stripped program gives addresses and its build id. It reads the files of the program and its
     /// libraries, so call it where latency does not matter.
     ///
-    /// - Throws: ``ContentionProfileError/outOfResources``.
-    public func pprof(_ side: Side) throws(ContentionProfileError) -> [UInt8] {
+    /// - Throws: ``ObservationError/outOfResources``.
+    public func pprof(_ side: Side) throws(ObservationError) -> [UInt8] {
         let nanoseconds = span.map { $0 / .nanoseconds(1) } ?? 0
         return unsafe try printed { entries, count, print, context in
             unsafe csk_profile_print_pprof(entries, count, side.kernelSide, Int64(nanoseconds), print, context)
@@ -141,8 +141,8 @@ public struct ContentionProfile: Sendable {
     /// Returns the profile as folded stacks, one per line: functions from the outermost to the innermost, separated by
     /// semicolons, a blank, and the delay in nanoseconds. `flamegraph.pl` and speedscope read it.
     ///
-    /// - Throws: ``ContentionProfileError/outOfResources``.
-    public func foldedStacks(_ side: Side) throws(ContentionProfileError) -> String {
+    /// - Throws: ``ObservationError/outOfResources``.
+    public func foldedStacks(_ side: Side) throws(ObservationError) -> String {
         let bytes = unsafe try printed { entries, count, print, context in
             unsafe csk_profile_print_folded(entries, count, side.kernelSide, print, context)
         }
@@ -152,7 +152,7 @@ public struct ContentionProfile: Sendable {
     /// Lends the entries in the kernel's form to `print`, and returns what it has appended.
     private func printed(
         _ print: (UnsafePointer<csk_profile_entry_t>?, Int, csk_print_t, UnsafeMutableRawPointer) -> Int32
-    ) throws(ContentionProfileError) -> [UInt8] {
+    ) throws(ObservationError) -> [UInt8] {
         // The offsets of the frames and the name of each entry. A missing name is empty.
         var starts = [(frame: Int, name: Int)](), frames = [UInt](), names = [CChar]()
         for entry in entries {
@@ -195,12 +195,4 @@ extension ContentionProfile.Entry {
             name: entry.name.map { unsafe String(cString: $0) },
             contentions: entry.contentions, delay: .nanoseconds(entry.delay_ns))
     }
-}
-
-/// Why the contention profile was not started or written.
-public enum ContentionProfileError: Error, Sendable, Hashable {
-    /// The threshold is zero or less.
-    case thresholdNotPositive
-    /// There is no memory.
-    case outOfResources
 }

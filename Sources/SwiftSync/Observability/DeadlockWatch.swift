@@ -38,8 +38,8 @@ public enum DeadlockWatch {
     /// the process. It never blocks.
     ///
     /// - Parameter limit: how long a wait must have lasted before it is checked.
-    /// - Throws: ``DeadlockWatchError``.
-    public static func start(limit: Duration = .seconds(1)) throws(DeadlockWatchError) {
+    /// - Throws: ``ObservationError``.
+    public static func start(limit: Duration = .seconds(1)) throws(ObservationError) {
         guard limit > .zero else { throw .limitNotPositive }
         KernelReports.arePassedOn
         let status = csk_deadlock_watch(max(Deadline.nanoseconds(in: limit) ?? Int64.max, 1))
@@ -129,12 +129,4 @@ extension DeadlockWatch.Party {
             objectKind: SyncObjectKind(party.object_kind),
             objectName: fieldText(party.name), objectAddress: UInt(bitPattern: party.object))
     }
-}
-
-/// Why the watch was not started.
-public enum DeadlockWatchError: Error, Sendable, Hashable {
-    /// The limit is zero or less.
-    case limitNotPositive
-    /// There is no memory, or no thread.
-    case outOfResources
 }

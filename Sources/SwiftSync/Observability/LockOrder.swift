@@ -30,8 +30,8 @@ public enum LockOrder {
     /// Starts checking, or continues. The orders seen before stay. The first call maps 6 MiB of address space for the
     /// rest of the process. It never blocks.
     ///
-    /// - Throws: ``LockOrderError/outOfResources``.
-    public static func start() throws(LockOrderError) {
+    /// - Throws: ``ObservationError/outOfResources``.
+    public static func start() throws(ObservationError) {
         KernelReports.arePassedOn
         if csk_order_start() != 0 { throw .outOfResources }
     }
@@ -67,12 +67,6 @@ public enum LockOrder {
         }
         _ = unsafe csk_order_level(object, UInt32(level))
     }
-}
-
-/// Why the checker of lock order was not started.
-public enum LockOrderError: Error, Sendable, Hashable {
-    /// There is no memory.
-    case outOfResources
 }
 
 extension PriorityMutex where Value: ~Copyable {

@@ -20,8 +20,8 @@ extension SyncDiagnostics {
     /// that doesn't park its thread costs nothing for this; one that does checks whether it is in a task. It never
     /// blocks.
     ///
-    /// - Throws: ``LockOrderError/outOfResources`` where the thread can't be started.
-    public static func watchesTasks(_ watches: Bool) throws(LockOrderError) {
+    /// - Throws: ``ObservationError/outOfResources`` where the thread can't be started.
+    public static func watchesTasks(_ watches: Bool) throws(ObservationError) {
         KernelReports.arePassedOn
         DispatchQueue.main.setSpecific(key: isMainQueue, value: true)
         let status = csk_thread_mark_by(
@@ -41,8 +41,8 @@ extension SyncDiagnostics {
     /// Sets whether the calling thread must not block, such as the thread of an event loop. If so, each of its waits of
     /// 100 ms or longer is reported (`longWait`), until the thread ends or unsets this. It never blocks.
     ///
-    /// - Throws: ``LockOrderError/outOfResources``.
-    public static func markThread(mustNotBlock: Bool) throws(LockOrderError) {
+    /// - Throws: ``ObservationError/outOfResources``.
+    public static func markThread(mustNotBlock: Bool) throws(ObservationError) {
         KernelReports.arePassedOn
         if csk_thread_mark(UInt32(mustNotBlock ? CSK_THREAD_EVENT_LOOP : CSK_THREAD_PLAIN)) != 0 {
             throw .outOfResources

@@ -107,8 +107,8 @@ public struct SyncMetrics: Sendable {
     ///
     /// The first call takes some 3 MiB of address space for the rest of the process.
     ///
-    /// - Throws: ``SyncMetricsError/outOfResources``.
-    public static func start() throws(SyncMetricsError) {
+    /// - Throws: ``ObservationError/outOfResources``.
+    public static func start() throws(ObservationError) {
         if csk_metrics_start() != 0 { throw .outOfResources }
     }
 
@@ -182,10 +182,4 @@ extension SyncMetrics.Spans {
             count: histogram.count, total: .nanoseconds(histogram.sum_ns), longest: .nanoseconds(histogram.longest_ns),
             buckets: buckets)
     }
-}
-
-/// Why counting did not start.
-public enum SyncMetricsError: Error, Sendable, Hashable {
-    /// There is no memory.
-    case outOfResources
 }

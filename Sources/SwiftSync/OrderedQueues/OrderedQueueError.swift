@@ -1,5 +1,5 @@
 /// Why an ordered queue did not run submitted work. The work has not begun.
-public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
+public enum OrderedQueueError: String, SyncError, CaseIterable {
     /// The task would wait for itself: the task, or the task whose child it is, is work of the same queue that has not
     /// ended.
     case wouldDeadlock
@@ -11,17 +11,6 @@ public enum OrderedQueueError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The timeout passed before its turn came, or before there was room. Or the system gave no timer for it.
     case timedOut
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .wouldDeadlock: .wouldDeadlock
-        case .shutDown: .shutDown
-        case .full: .full
-        case .cancelled: .cancelled
-        case .timedOut: .timedOut
-        }
-    }
 
     /// The error for a wait that has ended without a grant; nil for a grant.
     init?(status: Int32) {

@@ -1,5 +1,5 @@
 /// Why a section of a ``ReadWriteLock`` or ``ReadWriteCoordinator`` was not entered. Nothing was run in that case.
-public enum ReadWriteError: SyncError, Hashable, CaseIterable {
+public enum ReadWriteError: String, StatusError, CaseIterable {
     /// The timeout passed first.
     case timedOut
     /// Entering would wait for the calling thread itself, or for a reader that waits to upgrade too: a write inside a
@@ -9,19 +9,4 @@ public enum ReadWriteError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The system gave no memory or no thread.
     case outOfResources
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .timedOut: .timedOut
-        case .wouldDeadlock: .wouldDeadlock
-        case .cancelled: .cancelled
-        case .outOfResources: .outOfResources
-        }
-    }
-
-    @usableFromInline
-    init(status: Int32) {
-        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
-    }
 }

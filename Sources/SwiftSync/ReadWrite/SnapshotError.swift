@@ -10,17 +10,9 @@
 ///     print("this thread is updating it already")
 /// }
 /// ```
-public enum SnapshotError: SyncError, Hashable, CaseIterable {
+public enum SnapshotError: String, SyncError, CaseIterable {
     /// The timeout passed while others were updating. It never passes early.
     case timedOut
     /// The calling thread is inside an update of the same snapshot.
     case wouldDeadlock
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .timedOut: .timedOut
-        case .wouldDeadlock: .wouldDeadlock
-        }
-    }
 }

@@ -1,5 +1,5 @@
 /// Why a ``ResourcePool`` gave no resource. The factory's own errors are thrown as they are.
-public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
+public enum ResourcePoolError: String, StatusError, CaseIterable {
     /// The timeout passed before there was a resource.
     case timedOut
     /// The task was cancelled before there was a resource.
@@ -9,23 +9,7 @@ public enum ResourcePoolError: SyncError, Hashable, CaseIterable {
     /// The limit of waiting tasks was reached.
     case full
     /// The factory had not returned after the pool's `makeTimeout`, and the task was the first in order.
-    case makingTimedOut
+    case makingTimedOut = "other"
     /// The system gave no memory or no thread.
     case outOfResources
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .timedOut: .timedOut
-        case .cancelled: .cancelled
-        case .shutDown: .shutDown
-        case .full: .full
-        case .makingTimedOut: .other
-        case .outOfResources: .outOfResources
-        }
-    }
-
-    init(status: Int32) {
-        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
-    }
 }

@@ -8,7 +8,7 @@
 ///     print("nothing to do")
 /// }
 /// ```
-public enum BlockingPriorityQueueError: SyncError, Hashable, CaseIterable {
+public enum BlockingPriorityQueueError: String, StatusError, CaseIterable {
     /// The timeout passed first. It never passes early.
     case timedOut
     /// The queue was shut down, and did not accept the element.
@@ -17,19 +17,4 @@ public enum BlockingPriorityQueueError: SyncError, Hashable, CaseIterable {
     case cancelled
     /// The system gave no timer to a waiting task. Forms that block a thread never throw it.
     case outOfResources
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .timedOut: .timedOut
-        case .shutDown: .shutDown
-        case .cancelled: .cancelled
-        case .outOfResources: .outOfResources
-        }
-    }
-
-    @usableFromInline
-    init(status: Int32) {
-        self = Self(SyncErrorReason(status: status)) ?? .outOfResources
-    }
 }

@@ -1,7 +1,7 @@
 import CSyncKernel
 
 /// Why a ``WorkQueue`` or ``ConcurrentWorkQueue`` did not run submitted work. The work has not begun.
-public enum WorkQueueError: SyncError, Hashable, CaseIterable {
+public enum WorkQueueError: String, SyncError, CaseIterable {
     /// The timeout passed first.
     case timedOut
     /// The call would wait for the calling thread itself: it came from inside the queue's own work.
@@ -15,18 +15,6 @@ public enum WorkQueueError: SyncError, Hashable, CaseIterable {
     case full
     /// The system had no memory or no thread to give.
     case outOfResources
-
-    /// The reason, in terms shared by the errors of all objects.
-    public var reason: SyncErrorReason {
-        switch self {
-        case .timedOut: .timedOut
-        case .wouldDeadlock: .wouldDeadlock
-        case .cancelled: .cancelled
-        case .shutDown: .shutDown
-        case .full: .full
-        case .outOfResources: .outOfResources
-        }
-    }
 
     /// The error for a nonzero status of a work queue, where `EBUSY` says that it was full.
     init(status: Int32) { self = status == EBUSY ? .full : Self(SyncErrorReason(status: status)) ?? .outOfResources }

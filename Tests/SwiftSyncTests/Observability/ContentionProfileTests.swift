@@ -152,7 +152,7 @@ struct ContentionProfileTests {
     @Test
     func aThresholdThatIsNotPositiveIsRefused() {
         for threshold in [Duration.zero, .seconds(-1)] {
-            #expect(throws: ContentionProfileError.thresholdNotPositive) {
+            #expect(throws: ObservationError.limitNotPositive) {
                 try ContentionProfile.start(threshold: threshold)
             }
         }

@@ -80,7 +80,7 @@ private func takeTwo(_ ring: [AsyncMutex<Int>], at place: Int, _ meeting: Meetin
 
 private func nameTasksInRing(of count: Int) async throws {
     let times = ReportTimes()
-    #expect(throws: DeadlockWatchError.limitNotPositive) { try DeadlockWatch.start(limit: .zero) }
+    #expect(throws: ObservationError.limitNotPositive) { try DeadlockWatch.start(limit: .zero) }
     try DeadlockWatch.start()
     #expect(DeadlockWatch.isOn)
     let ring = (0..<count).map { AsyncMutex($0, name: "ring \($0)") }, meeting = Meeting()
