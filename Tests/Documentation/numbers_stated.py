@@ -85,7 +85,7 @@ def counted(clients):
         (VERIFIED, r"those of the last (\d+)", stated("Tests/Explorer/turns.c", r"LAST = (\d+)")),
         (VERIFIED, r"(\w+) of them keep a thread awake", loops()),
         (ORDERS, r"without one an unnamed waiter (\d+) times", stated(ARRIVALS, r"CSK_BYPASS_UNNAMED = (\d+)")),
-        (ORDERS, r"goes on after (\d+) works", stated(f"{KERNEL}/queue/workqueue_worker.c", r"QUANTUM = (\d+)")),
+        (ORDERS, r"goes on after (\d+) works", stated(f"{KERNEL}/queue/workqueue_serve.c", r"QUANTUM = (\d+)")),
         (ORDERS, r"every (\d+)th item", stated(f"{KERNEL}/pool/pool.c", r"turn_of_lower = (\d+)")),
         ("docs/limits.md", r"is overtaken (\d+) times at most", stated(ARRIVALS, r"CSK_BYPASS_UNNAMED = (\d+)")),
     ]

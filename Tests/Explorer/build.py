@@ -16,12 +16,12 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals"
             "gate_lane", "gate_turn", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
             "pqueue_async", "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async",
             "rwlock_watch", "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note",
-            "sem_holder", "workqueue", "workqueue_bypass", "workqueue_order", "workqueue_refuse", "workqueue_told",
+            "sem_holder", "workqueue", "workqueue_order", "workqueue_refuse", "workqueue_told",
             "workqueue_wait", "delayed", "snapshot", "marks", "inspect", "inspect_objects", "inspect_pool",
             "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
-STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_worker",
+STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_serve",
             "workqueue_life", "rcu", "rcu_readers", "rcu_child", "rcu_reclaim", "rcu_watch", "rcu_map", "tls", "block",
             "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order",
             "order_graph", "order_print", "watchdog", "deadlock", "inspect_server", "small_file"]

@@ -187,7 +187,7 @@ PLANTED = [
     ("a public header that shows an internal one", "include/csynckernel/sem.h", '#include "base/platform.h"\n',
      "include/csynckernel/sem.h:LINE: a public header includes base/platform.h"),
     ("an upward use in a header", "src/base/text.h", "int csk_workqueue_serve(void);\n",
-     "src/base/text.h:LINE: uses csk_workqueue_serve of queue/workqueue_worker.c: "),
+     "src/base/text.h:LINE: uses csk_workqueue_serve of queue/workqueue_serve.c: "),
     ("an upward call by a header that any layer may include", "src/wait/timer.c",
      '#include "csynckernel/gate.h"\nint csk_planted(csk_gate_t *gate) { return csk_gate_forget(gate, NULL); }\n',
      "src/wait/timer.c:LINE: uses csk_gate_forget of lock/gate_async.c: "),

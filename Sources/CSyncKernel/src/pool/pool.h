@@ -49,7 +49,7 @@ typedef struct csk_pool_frame {
     void *left;
     csk_section_t section;
     int64_t running_ns;              /* when the work of a queue began, for views; 0: not recorded. Relaxed */
-    csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_worker.c */
+    csk_spin_habit_t lingers;        /* at queues that are empty: queue/workqueue_serve.c */
     void (*end_work)(void *context); /* what a work still has to do when its own function has ended */
     void *context;
     char name[CSK_POOL_NAME_SIZE]; /* the object's, if it has one: `abandon` copies it, since the object may go */

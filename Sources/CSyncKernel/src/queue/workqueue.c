@@ -1,140 +1,13 @@
-/* workqueue.c: a queue in this process, asking for a worker, and queueing. queue/workqueue.h has the argument. */
+/* workqueue.c: queueing. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
-#include "base/observe.h"
-#include "wait/listed.h"
-
-/* ---- The queue in this process ----------------------------------------------------------------------------------- */
-
-void csk_workqueue_note_suspension(csk_workqueue_t *queue) {
-    queue->suspended |= SUSPENDED;
-    if ((queue->suspended & SUSPENDED_LISTED) || !csk_listed_is_on()) return;
-    if (csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
-}
-
-/* Called under the lock, which was the parent's. Work that waited and ran there stays with the parent. The owner's
- * handles stay valid, and with them one pin. */
-static void make_anew(csk_workqueue_t *queue) {
-    uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
-    /* The thread that was about to clear SUSPENDS stays in the parent. */
-    if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS;
-    queue->inbox_last = queue->inbox_first = NULL;
-    queue->state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0);
-    queue->item = (csk_pool_item_t){ .next = NULL };
-    queue->drains = queue->rooms = queue->last_room = NULL;
-    queue->first = queue->last = queue->later_first = queue->later_last = NULL;
-    queue->barrier = NULL;
-    queue->ranked.root = NULL;
-    queue->round = 0;
-    queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;
-    queue->arrivals = 0;
-    queue->exclusive = 0;
-    queue->suspended = 0;
-    if (state & STATE_SUSPENDS) csk_workqueue_note_suspension(queue);
-    queue->refuses = (state & STATE_SHUT) != 0;
-    queue->late = NULL;
-    queue->oldest = NULL;
-    queue->oldest_passed = 0;
-}
-
-/* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
- * looks at nor changes anything in it. A queue that no process has used yet only records the epoch. A queue of the
- * parent is made anew by the first thread that comes, and other threads wait for the lock. */
-__attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
-    uint32_t unused = 0;
-    /* Relaxed: the queue has not changed, which is as its maker gave it to the others. */
-    if (csk_cas(&queue->epoch, &unused, epoch, CSK_RELAXED)) return;
-    csk_queue_lock(&queue->lock);
-    if (csk_load(&queue->epoch, CSK_RELAXED) != epoch) {
-        make_anew(queue);
-        csk_store(&queue->epoch, epoch, CSK_RELEASE);
-    }
-    csk_queue_unlock(&queue->lock);
-}
-
-/* Names an item for the pool's reports. */
-static const void *describe_item(csk_pool_item_t *item, const char **name) {
-    if (item->function != csk_workqueue_serve) return item;
-    *name = csk_workqueue_of(item)->name;
-    return csk_workqueue_of(item);
-}
-
-/* Names the current queue for all reports of this thread. */
-static const char *name_of_current(void) {
-    const csk_workqueue_t *queue = csk_workqueue_current();
-    return queue != NULL ? queue->name : NULL;
-}
-
-int csk_workqueue_ready(csk_workqueue_t *queue) {
-    uint32_t ready = csk_pool_ready();
-    if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
-    int error = csk_pool_prepare();
-    if (error != 0) return error;
-    csk_store(&csk_pool_describe, describe_item, CSK_RELAXED);
-    csk_store(&csk_observe_running, name_of_current, CSK_RELAXED);
-    csk_workqueue_know_process(queue);
-    return 0;
-}
-
-void csk_workqueue_lock(csk_workqueue_t *queue) {
-    csk_workqueue_know_process(queue);
-    csk_queue_lock(&queue->lock);
-}
-
-/* ---- Looking, and telling those that wait ------------------------------------------------------------------------ */
-
-void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
-    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
-    csk_workqueue_unlock(queue);
-    if (post) csk_workqueue_post(queue);
-}
-
-/* A call of csk_waits_call, which calls the functions of the waits that are left. */
-typedef struct {
-    csk_workqueue_wait_t *left, **end;
-    uint32_t epoch; /* in a child the others end in the parent alone */
-} calls_t;
-static _Thread_local calls_t *calling __attribute__((tls_model("initial-exec")));
-
-void csk_waits_forget(void) { calling = NULL; }
-
-static void add_to(calls_t *calls, csk_workqueue_wait_t *done) {
-    *calls->end = done;
-    while (*calls->end != NULL) calls->end = &(*calls->end)->next;
-}
-
-static void call_all(calls_t *calls) {
-    while (calls->left != NULL && csk_pool_epoch() == calls->epoch) {
-        csk_workqueue_wait_t *wait = calls->left;
-        calls->left = wait->next;
-        if (calls->left == NULL) calls->end = &calls->left;
-        csk_workqueue_wait_ended(wait, wait->status);
-        wait->function(wait);
-    }
-}
-
-bool csk_waits_call(csk_workqueue_wait_t *done) {
-    if (CSK_LIKELY(done == NULL)) return true;
-    calls_t *outer = calling, calls = { .end = &calls.left, .epoch = csk_pool_epoch() };
-    bool nested = outer != NULL && outer->epoch == calls.epoch;
-    add_to(nested ? outer : &calls, done);
-    if (nested) return true;
-    int before = csk_platform_keep_thread(); /* for the waits that have not been ended yet */
-    calling = &calls;
-    call_all(&calls);
-    calling = outer;
-    csk_platform_let_thread_go(before);
-    return csk_pool_epoch() == calls.epoch;
-}
 
 /* The stack of a caller that waits for room leads through the function that has this. Elsewhere in this file frame
  * pointers would cost each call: see FramePointers.cmake. */
 #define KEEP_FRAME() __asm__ __volatile__("" ::"r"(__builtin_frame_address(0)))
 
-/* ---- Queueing ---------------------------------------------------------------------------------------------------- */
-
-void csk_work_push(csk_workqueue_t *queue, csk_work_t *work) {
+static void put_into_inbox(csk_workqueue_t *queue, csk_work_t *work) {
     bool urgent = work->node.rank > csk_workqueue_rank(queue);
     work->node.next = NULL;
     csk_store(&work->place, (uint32_t)PLACE_INBOX, CSK_RELAXED);
@@ -192,7 +65,7 @@ static __attribute__((noinline)) int take_back(csk_workqueue_t *queue, const csk
 
 /* Inlined by force, too, and so is what calls it: clang makes calls of both, for 11 instructions of 153. */
 __attribute__((always_inline)) static inline int push(csk_workqueue_t *queue, csk_work_t *work) {
-    csk_work_push(queue, work);
+    put_into_inbox(queue, work);
     uint64_t state = csk_load(&queue->state, CSK_SEQ_CST);
     if (CSK_UNLIKELY(state & STATE_SHUT)) return take_back(queue, work);
     if (csk_workqueue_add_claim_to(queue, state, STATE_CLAIM)) csk_workqueue_post(queue);
@@ -232,7 +105,7 @@ static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t r
                           csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (error != 0) return error;
-    csk_work_push(queue, work);
+    put_into_inbox(queue, work);
     csk_workqueue_activate(queue);
     return 0;
 }
@@ -306,41 +179,13 @@ int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_
     return enqueue(queue, work, csk_workqueue_rank(queue), WORK_BARRIER, CSK_NEVER, function);
 }
 
-/* Whether the work waits and stands in one of the lists. After the sort it is no longer in the inbox. Work that still
- * seems to be there is just being queued again. */
-static bool waits_in_list(const csk_workqueue_t *queue, const csk_work_t *work) {
-    return csk_load(&work->place, CSK_RELAXED) >= PLACE_FIRST &&
-           work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
-}
-static bool is_in_inbox(const csk_work_t *work) {
-    uint32_t place = csk_load(&work->place, CSK_RELAXED);
-    return place == PLACE_INBOX || place == PLACE_INBOX_MARKED;
-}
-
-int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
-    csk_workqueue_wait_t *done = NULL, *room = NULL;
-    csk_workqueue_lock(queue);
-    /* The work that gets the room comes behind what is in the inbox. */
-    if (is_in_inbox(work) || queue->rooms != NULL) csk_work_sort(queue);
-    bool waits = waits_in_list(queue, work);
-    if (waits) {
-        csk_work_remove(queue, work);
-        csk_work_account(queue, csk_work_arrival(work), &done);
-        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_metrics_take_stamp(queue->name, work);
-        if (queue->rooms != NULL) room = csk_rooms_take(queue);
-    }
-    csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
-    if (csk_waits_call(room)) csk_waits_call(done);
-    return waits ? 0 : ENOENT;
-}
-
 /* Its rank is its caller's until it is queued, and is read before the inbox has it. From then on it changes here alone,
  * once the work is in a list. */
 int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work) {
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
     csk_workqueue_lock(queue);
-    if (is_in_inbox(work)) csk_work_sort(queue);
-    bool waits = waits_in_list(queue, work);
+    if (csk_work_is_in_inbox(work)) csk_work_sort(queue);
+    bool waits = csk_work_is_in_list(queue, work);
     if (waits && rank > work->node.rank) csk_work_raise(queue, work, rank);
     csk_workqueue_unlock_and_look(queue);
     return waits ? 0 : ENOENT;

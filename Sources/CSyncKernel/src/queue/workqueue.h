@@ -1,13 +1,14 @@
 /* workqueue.h: what the parts of the work queue share.
  *
- *   workqueue_order.c   what waits and in which order; it knows workqueue_bypass.c alone
- *   workqueue_bypass.c  how often what waits was overtaken; it knows none of the others
- *   workqueue.c         asking for a worker; queueing                  } These four call each other: queueing asks
- *   workqueue_worker.c  a worker that serves a queue                   } for a worker, which gives room to callers that
- *   workqueue_refuse.c  works that will not run                        } wait for it, and such a caller asks for a
- *   workqueue_wait.c    callers that wait for a turn, room or the end  } worker.
- *   workqueue_life.c    making and ending, handles, suspending, counts; none of the others knows it
- *   workqueue_told.c    waits without a thread in the metrics and the profile; it knows none of the others
+ *   workqueue_told.c    waits without a thread in the metrics and the profile
+ *   workqueue_order.c   what waits, in which order, and what a worker takes
+ *   workqueue_serve.c   a worker that serves a queue; asking for one; the queue in this process
+ *   workqueue_refuse.c  works that will not run
+ *   workqueue_wait.c    callers that wait for a turn, for room or for the end
+ *   workqueue.c         queueing
+ *   workqueue_life.c    making and ending, handles, suspending, counts
+ *
+ * Each calls only those above it, and the first two none.
  *
  * The state word, changed only by locked instructions:
  *
@@ -137,6 +138,13 @@ typedef struct csk_sync_call {
 
 enum { CALL_GRANTED = CSK_WORD_ANSWER, CALL_REFUSED };
 
+static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
+/* Gives a caller its turn (CALL_GRANTED), or refuses it for ever (CALL_REFUSED). The caller's memory may be gone
+ * afterwards. */
+static inline void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer) {
+    csk_word_answer(&call->word, answer);
+}
+
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
 static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) {
     return csk_rank(queue->priority, CSK_PLACE_BACK);
@@ -161,18 +169,12 @@ static inline uint32_t csk_work_counts(const csk_workqueue_t *queue, csk_rank_t 
     return counts ? WORK_COUNTED : 0;
 }
 
-/* ---- workqueue_bypass.c: each function is called under the lock ---- */
-
-/* A counted work is the last to arrive; it goes for good. */
-void csk_work_stand(csk_workqueue_t *queue, csk_work_t *work);
-void csk_work_leave(csk_workqueue_t *queue, csk_work_t *work);
-/* These two where something is counted. The work that has to go next: `next`, which comes first in order, or the one
- * that was overtaken too often. */
-csk_work_t *csk_work_next_by_limit(const csk_workqueue_t *queue, csk_work_t *next);
-/* `work` is about to begin, before all that are older. */
-void csk_work_note_passes(csk_workqueue_t *queue, const csk_work_t *work);
-
 /* ---- workqueue_order.c: each function is called under the lock ---- */
+
+/* So many works are moved, or taken out, while the lock is held. In the explorer they are fewer. */
+#ifndef CSK_WORK_PIECE
+#define CSK_WORK_PIECE 128
+#endif
 
 /* Moves some works from the inbox into the order in which they will run, or to the late ones. Returns whether some are
  * left there. */
@@ -181,8 +183,6 @@ bool csk_work_sort_piece(csk_workqueue_t *queue);
 void csk_work_sort_rest(csk_workqueue_t *queue);
 /* Does both: where they are many, it lets the lock go now and then. */
 void csk_work_sort(csk_workqueue_t *queue);
-/* Sorts until the caller, a worker, finds what comes first. */
-void csk_work_sort_to_take(csk_workqueue_t *queue);
 /* Takes `work`, which may be gone, out of the late ones. Returns false where it is none of them. */
 bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work);
 /* The queue was found full, which is as long as its line gets: the metrics count it. */
@@ -192,23 +192,34 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work);
 /* Takes and returns the work whose turn it is, if another may begin now. `section` receives what is needed to end it.
  * The section is exclusive for callers of serial queues. */
 csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section);
-/* The same for a worker that avoids a look at the inbox, which callers keep changing. Nothing in the inbox comes before
- * the first work of the queue's own priority, except urgent work. Returns NULL where the worker has to look. */
-csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section);
+/* What a worker does once it has the lock: ends its previous section if `ends`, takes the next work, and gives the room
+ * that it had to the first that waits for it. `over`: the waits that end with that, whose functions the worker calls.
+ * `more`: whether another work may begin. */
+csk_work_t *csk_work_next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool *more,
+                          csk_workqueue_wait_t **over);
 /* Whether csk_work_take would return `work`, now or when others have ended. */
 bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work);
-/* The work that has to go to make place for another, on a full queue. */
-csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue);
+/* The first in order, behind which no barrier stands; or the barrier; or NULL. */
+csk_work_t *csk_work_first(const csk_workqueue_t *queue);
 /* True when csk_work_take would return a work. */
 bool csk_work_may_begin(const csk_workqueue_t *queue);
-/* Takes `work` out of whichever list it is in. */
+/* Takes `work` out of whichever list it is in: for good, or until it is put back. Works that are put back in their
+ * order stand as they did. */
 void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work);
+void csk_work_set_aside(csk_workqueue_t *queue, csk_work_t *work);
+void csk_work_put_back(csk_workqueue_t *queue, csk_work_t *work);
+/* Whether the work waits and stands in one of the lists, once the inbox was sorted if it stood there. Work that still
+ * seems to be in the inbox after that is just being queued again. */
+static inline bool csk_work_is_in_inbox(const csk_work_t *work) {
+    uint32_t place = csk_load(&work->place, CSK_RELAXED);
+    return place == PLACE_INBOX || place == PLACE_INBOX_MARKED;
+}
+static inline bool csk_work_is_in_list(const csk_workqueue_t *queue, const csk_work_t *work) {
+    return csk_load(&work->place, CSK_RELAXED) >= PLACE_FIRST &&
+           work->kind >> WORK_EPOCH_SHIFT == csk_work_kind(queue, 0) >> WORK_EPOCH_SHIFT;
+}
 /* Gives `work`, which is in one of the lists, a higher rank. A barrier stays where it is. */
 void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank);
-/* Takes out each work that has not begun and does not stay, for a shutdown, which has set `refuses`. They are linked by
- * node.next in the order of the lists. Where they are many, it lets the lock go now and then, as long as none stays;
- * nothing begins meanwhile. */
-csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
 CSK_LIST(csk_wait_list, csk_workqueue_wait_t, next, previous);
 /* Takes `wait` out of the list in which it is. */
 static inline void csk_wait_unlink(csk_workqueue_wait_t **first, csk_workqueue_wait_t **last,
@@ -219,13 +230,14 @@ static inline void csk_wait_unlink(csk_workqueue_wait_t **first, csk_workqueue_w
 /* The work that arrived as number `arrival` has ended. Links the drains that waited for nothing else to *done.
  * O(drains). */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done);
-/* The same for works that arrived as these numbers, which stand in order, and for the drains that began when no more
- * than `until` works had arrived. Each of them waits for another work too, so none is done. O(drains + works). */
-void csk_work_account_for(csk_workqueue_t *queue, const int64_t *arrivals, uint32_t count, int64_t until);
 /* Ends a section. Afterwards others may begin. */
 void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done);
+/* Called when work has left a queue for whose room others wait, by a thread that has sorted the inbox before: work that
+ * gets room comes behind what was there. The first that waits gets the place, if there is one. Returns the wait to
+ * tell. */
+csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 
-/* ---- workqueue_worker.c ---- */
+/* ---- workqueue_serve.c ---- */
 
 /* Whether the calling thread is in a section of `queue`. csk_section_enter and csk_section_leave keep the chain of the
  * thread's sections. */
@@ -244,8 +256,6 @@ static inline void csk_workqueue_pin(csk_workqueue_t *queue) {
     csk_fetch_add(&queue->state, STATE_PIN_ONE, CSK_RELAXED);
 }
 void csk_workqueue_unpin(csk_workqueue_t *queue);
-
-/* ---- workqueue.c ---- */
 
 /* What `suspended` says of a queue that is suspended. A view finds such a queue in the list of objects, since no worker
  * has it. It is listed while the list is wanted: see listed.h. */
@@ -266,12 +276,6 @@ static inline void csk_workqueue_know_process(csk_workqueue_t *queue) {
 /* Takes the queue's lock. In a child of fork the queue is made anew first. */
 void csk_workqueue_lock(csk_workqueue_t *queue);
 static inline void csk_workqueue_unlock(csk_workqueue_t *queue) { csk_queue_unlock(&queue->lock); }
-/* Puts work into the inbox. */
-void csk_work_push(csk_workqueue_t *queue, csk_work_t *work);
-/* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
- * ways: it is refused after a shutdown, and the work does not stay. `counts`: 0, or WORK_COUNTED. */
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
-                                 csk_work_function_t function);
 static inline bool csk_workqueue_has_worker_to_spare(const csk_workqueue_t *queue, uint64_t state) {
     return (state & STATE_ACTIVE) < csk_workqueue_width(queue);
 }
@@ -312,6 +316,12 @@ void csk_waits_forget(void);
 
 /* ---- workqueue_refuse.c ---- */
 
+/* Called under the lock, for a shutdown, which has set `refuses`. Takes out each work that has not begun and does not
+ * stay. They are linked by node.next in the order of the lists. Where they are many, it lets the lock go now and then,
+ * as long as none stays; nothing begins meanwhile. */
+csk_work_t *csk_work_remove_all(csk_workqueue_t *queue);
+/* The work that has to go to make place for another, on a full queue. Called under the lock. */
+csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue);
 /* Works that are called because they will not run, as a section of the queue. */
 typedef struct csk_refusal {
     csk_section_t section; /* its arrival: of the work that drains wait for, see csk_work_begin_refusal */
@@ -336,13 +346,6 @@ void csk_work_refuse(csk_refusal_t *refusal);
 
 /* Whether a thread waits with it, or a function is called. */
 bool csk_workqueue_wait_is_of_thread(const csk_workqueue_wait_t *wait);
-/* Gives a caller its turn (CALL_GRANTED), or refuses it for ever (CALL_REFUSED). The caller's memory may be gone
- * afterwards. */
-void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer);
-/* Called under the lock when work has left a queue for whose room others wait, by a thread that has sorted the inbox
- * before: work that gets room comes behind what was there. The first that waits gets the place, if there is one.
- * Returns the wait to tell. */
-csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue);
 /* Called under the lock when the queue is shut. Takes all waits for room out; the caller ends them with the
  * shutdown. */
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue);
@@ -352,6 +355,13 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
  * EINPROGRESS. */
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context);
+
+/* ---- workqueue.c ---- */
+
+/* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
+ * ways: it is refused after a shutdown, and the work does not stay. `counts`: 0, or WORK_COUNTED. */
+int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
+                                 csk_work_function_t function);
 
 /* ---- workqueue_told.c ---- */
 
@@ -363,7 +373,5 @@ void csk_workqueue_wait_count(const csk_workqueue_wait_t *wait, int status);
 static inline void csk_workqueue_wait_ended(const csk_workqueue_wait_t *wait, int status) {
     if (CSK_UNLIKELY(wait->since_ns != 0)) csk_workqueue_wait_count(wait, status);
 }
-
-static inline csk_sync_call_t *csk_sync_call_of(csk_work_t *work) { return (csk_sync_call_t *)work; }
 
 #endif

@@ -2,14 +2,15 @@
  *
  * Work of the queue's own priority stands in a list, in order of arrival. All other work stands in a heap. Of the first
  * of the list and the first of the heap, the one that comes before the other is next; or one that was overtaken too
- * often (workqueue_bypass.c). Where the heap is empty, no work overtakes another. Whatever arrives after a barrier
- * stands in a list of its own until the barrier has run: nothing passes the barrier in either direction.
+ * often. Where the heap is empty, no work overtakes another. Whatever arrives after a barrier stands in a list of its
+ * own until the barrier has run: nothing passes the barrier in either direction.
  *
  * More than 400 lines: all of it is what happens to these lists. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
 #include "base/raise.h"
+#include "csynckernel/delayed.h"
 
 CSK_LIST(nodes, csk_heap_node_t, next, previous);
 typedef struct {
@@ -62,16 +63,68 @@ static inline void place(csk_workqueue_t *queue, csk_work_t *work) {
     else place_elsewhere(queue, work);
 }
 
+/* ---- Works that were overtaken too often -------------------------------------------------------------------------
+ *
+ * The works that are under the bypass limit stand in a list by arrival too (csynckernel/arrivals.h), from the step at
+ * which they get their number of arrival until they go for good. Behind a barrier no work overtakes them: all that may
+ * begin came before them. So the oldest of the list, where it is overdue, may begin unless what comes first in order is
+ * older.
+ *
+ * Work that has no room for that does not stand in the list. Its number of arrival says where it would: it passes those
+ * that are older. They are looked for from the newest on, since what begins is mostly what has just come, and no
+ * further than so many steps. Then those count too that were met. So no work is overtaken more often than is
+ * counted. */
+
+CSK_STATIC_ASSERT(offsetof(csk_counted_work_t, arrival) == sizeof(csk_work_t), "the arrival stands behind the work");
+CSK_STATIC_ASSERT(offsetof(csk_sync_call_t, arrival) == sizeof(csk_work_t), "the arrival stands behind the work");
+CSK_STATIC_ASSERT(offsetof(csk_delayed_t, arrival) == sizeof(csk_work_t), "the arrival stands behind the work");
+
+static csk_arrival_t *arrival_of(const csk_work_t *work) { return &((csk_counted_work_t *)work)->arrival; }
+static csk_work_t *work_of(const csk_arrival_t *arrival) {
+    return (csk_work_t *)((char *)arrival - offsetof(csk_counted_work_t, arrival));
+}
+static bool is_older(const csk_work_t *a, const csk_work_t *b) { return csk_work_arrival(a) < csk_work_arrival(b); }
+
+static void join_arrivals(csk_workqueue_t *queue, csk_work_t *work) {
+    queue->oldest = csk_arrivals_link(queue->oldest, arrival_of(work));
+}
+
+static void leave_arrivals(csk_workqueue_t *queue, csk_work_t *work) {
+    queue->oldest = csk_arrivals_unlink(queue->oldest, &queue->oldest_passed, arrival_of(work), false);
+}
+
+/* The newest that is older than `work`, or that the steps lead to. */
+static csk_arrival_t *older_than(const csk_workqueue_t *queue, const csk_work_t *work) {
+    csk_arrival_t *arrival = queue->oldest->older;
+    for (int steps = 1; steps < CSK_ARRIVALS_STEPS && !is_older(work_of(arrival), work); steps++)
+        arrival = arrival->older;
+    return arrival;
+}
+
+static void note_passes(csk_workqueue_t *queue, const csk_work_t *work) {
+    if (!is_older(work_of(queue->oldest), work)) return;
+    csk_arrival_t *older = work->kind & WORK_COUNTED ? arrival_of(work)->older : older_than(queue, work);
+    csk_arrivals_pass_to(older, &queue->oldest_passed);
+}
+
+static csk_work_t *next_by_limit(const csk_workqueue_t *queue, csk_work_t *next) {
+    if (queue->oldest_passed < csk_arrivals_limit(queue->bypass_limit)) return next;
+    csk_work_t *overdue = work_of(queue->oldest);
+    return is_older(next, overdue) ? next : overdue;
+}
+
+/* ---- Arriving ---------------------------------------------------------------------------------------------------- */
+
 /* Most works are neither: what takes no room, and what is under the bypass limit. */
 enum { WORK_IS_NOTED = WORK_STAYS | WORK_BEYOND | WORK_COUNTED };
 static inline void note_arrival(csk_workqueue_t *queue, csk_work_t *work) {
     if (!csk_work_takes_room(work)) queue->beyond++;
-    if (work->kind & WORK_COUNTED) csk_work_stand(queue, work);
+    if (work->kind & WORK_COUNTED) join_arrivals(queue, work);
 }
 /* Where it does not go for good, it is not forgotten how often it was overtaken. */
 static inline void note_departure(csk_workqueue_t *queue, csk_work_t *work, bool goes) {
     if (!csk_work_takes_room(work)) queue->beyond--;
-    if (goes && (work->kind & WORK_COUNTED)) csk_work_leave(queue, work);
+    if (goes && (work->kind & WORK_COUNTED)) leave_arrivals(queue, work);
 }
 
 void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
@@ -81,6 +134,8 @@ void csk_work_arrange(csk_workqueue_t *queue, csk_work_t *work) {
     if (CSK_UNLIKELY(work->kind & WORK_IS_NOTED)) note_arrival(queue, work);
     place(queue, work);
 }
+
+/* ---- The inbox --------------------------------------------------------------------------------------------------- */
 
 /* A thread that has exchanged the end of the inbox links its work with its next instructions. A thread that meets the
  * gap waits for that step. */
@@ -119,11 +174,6 @@ static __attribute__((noinline, cold)) void count_waiting(csk_workqueue_t *queue
 void csk_work_note_full(csk_workqueue_t *queue) {
     if (csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
 }
-
-/* A look at the inbox moves so many works while it has the lock. In the explorer it moves fewer. */
-#ifndef CSK_WORK_PIECE
-#define CSK_WORK_PIECE 128
-#endif
 
 /* Returns whether works were left in the inbox. */
 bool csk_work_sort_piece(csk_workqueue_t *queue) {
@@ -197,7 +247,8 @@ static __attribute__((noinline)) void sort_on_to_take(csk_workqueue_t *queue, ui
     sort_on(queue, end);
 }
 
-void csk_work_sort_to_take(csk_workqueue_t *queue) {
+/* Sorts until a worker finds what comes first. */
+static void sort_to_take(csk_workqueue_t *queue) {
     uint32_t urgent = csk_load(&queue->urgent, CSK_RELAXED);
     /* It is cleared before the inbox is read. */
     if (CSK_UNLIKELY(urgent != 0) && (urgent == URGENT || is_over(queue, (uint8_t)urgent)))
@@ -205,6 +256,8 @@ void csk_work_sort_to_take(csk_workqueue_t *queue) {
     if (CSK_UNLIKELY(csk_work_sort_piece(queue))) sort_on_to_take(queue, urgent);
     else if (CSK_UNLIKELY(urgent >= URGENT_UNTIL)) csk_cas(&queue->urgent, &urgent, 0u, CSK_RELAXED);
 }
+
+/* ---- Taking ------------------------------------------------------------------------------------------------------ */
 
 static inline csk_work_t *next_in_order(const csk_workqueue_t *queue) {
     csk_work_t *ranked = (csk_work_t *)csk_heap_top(&queue->ranked);
@@ -220,7 +273,7 @@ static inline bool is_limited(const csk_workqueue_t *queue) {
 
 bool csk_work_is_next(const csk_workqueue_t *queue, const csk_work_t *work) {
     csk_work_t *next = next_in_order(queue);
-    if (is_limited(queue)) next = csk_work_next_by_limit(queue, next);
+    if (is_limited(queue)) next = next_by_limit(queue, next);
     return work == (next != NULL ? next : queue->barrier);
 }
 
@@ -257,6 +310,19 @@ static inline void take_out(csk_workqueue_t *queue, csk_work_t *work, bool goes)
 
 void csk_work_remove(csk_workqueue_t *queue, csk_work_t *work) { take_out(queue, work, true); }
 
+void csk_work_set_aside(csk_workqueue_t *queue, csk_work_t *work) { take_out(queue, work, false); }
+
+void csk_work_put_back(csk_workqueue_t *queue, csk_work_t *work) {
+    queue->waiting++;
+    queue->beyond++;
+    place(queue, work);
+}
+
+csk_work_t *csk_work_first(const csk_workqueue_t *queue) {
+    csk_work_t *work = next_in_order(queue);
+    return work != NULL ? work : queue->barrier;
+}
+
 /* The heap orders the queue's own rank by arrival too: a work of a lower one that comes to have it stays there, since
  * the list's end is for what arrives. What stands behind a barrier goes to its place when that is gone. */
 void csk_work_raise(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank) {
@@ -275,8 +341,8 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     if (!csk_work_may_begin(queue)) return NULL;
     csk_work_t *work = next_in_order(queue);
     if (is_limited(queue)) {
-        work = csk_work_next_by_limit(queue, work);
-        csk_work_note_passes(queue, work);
+        work = next_by_limit(queue, work);
+        note_passes(queue, work);
     }
     bool barrier = work == NULL;
     if (barrier) work = queue->barrier;
@@ -296,75 +362,14 @@ csk_work_t *csk_work_take(csk_workqueue_t *queue, csk_section_t *section) {
     return work;
 }
 
-csk_work_t *csk_work_take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
+/* For a worker that avoids a look at the inbox, which callers keep changing. Nothing in the inbox comes before the
+ * first work of the queue's own priority, except urgent work. NULL: the worker has to look. */
+static csk_work_t *take_sorted(csk_workqueue_t *queue, csk_section_t *section) {
     if (!has_sorted(queue) || CSK_UNLIKELY(csk_load(&queue->urgent, CSK_RELAXED) != 0)) return NULL;
     return csk_work_take(queue, section);
 }
 
-csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
-    if (queue->first != NULL) return (csk_work_t *)queue->first;
-    csk_work_t *work = queue->barrier; /* work behind a barrier came after it; without a barrier there is none */
-    if (work == NULL || !(work->kind & WORK_STAYS)) return work;
-    for (work = (csk_work_t *)queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
-    return work;
-}
-
-/* The first in order. Without a barrier nothing stands behind one. */
-static csk_work_t *first_of_all(const csk_workqueue_t *queue) {
-    csk_work_t *work = next_in_order(queue);
-    return work != NULL ? work : queue->barrier;
-}
-
-/* Takes out works in order, up to the first that stays, so many at most, and links them to *end. Returns how many. */
-static uint32_t remove_piece(csk_workqueue_t *queue, csk_work_t ***end) {
-    uint32_t taken = 0;
-    for (csk_work_t *work; taken < CSK_WORK_PIECE && (work = first_of_all(queue)) != NULL; taken++) {
-        if (work->kind & WORK_STAYS) break;
-        csk_work_remove(queue, work);
-        work->node.next = NULL;
-        **end = work;
-        *end = (csk_work_t **)&work->node.next;
-    }
-    return taken;
-}
-
-/* Takes out all at once. */
-static csk_work_t *remove_rest(csk_workqueue_t *queue) {
-    csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
-    for (csk_work_t *work; (work = first_of_all(queue)) != NULL;) {
-        int stays = (work->kind & WORK_STAYS) != 0;
-        take_out(queue, work, !stays);
-        work->node.next = NULL;
-        *ends[stays] = work;
-        ends[stays] = (csk_work_t **)&work->node.next;
-    }
-    /* Placed in this order, works of one rank stay in order of arrival, and nothing passes a barrier. */
-    for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
-        next = next_of(work);
-        queue->waiting++;
-        queue->beyond++;
-        place(queue, work);
-    }
-    return lists[0];
-}
-
-/* What was taken out counts as waiting until all is: a drain that begins meanwhile waits for it, as one that came
- * before does. Nothing begins meanwhile, or it would pass what came before it and was taken out. */
-csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
-    csk_work_t *first = NULL, **end = &first;
-    uint32_t taken = 0;
-    for (uint32_t piece; (piece = remove_piece(queue, &end)) == CSK_WORK_PIECE;) {
-        taken += piece;
-        queue->waiting += piece;
-        queue->suspended |= SUSPENDED_EMPTIED;
-        csk_workqueue_unlock(queue);
-        csk_queue_lock(&queue->lock); /* as in sort_on */
-    }
-    *end = remove_rest(queue);
-    queue->suspended &= (uint8_t)~SUSPENDED_EMPTIED;
-    queue->waiting -= taken;
-    return first;
-}
+/* ---- Sections, and what ends with them --------------------------------------------------------------------------- */
 
 /* The drains stand in order, the last to come first: so those that wait for a work are the first of them. */
 void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wait_t **done) {
@@ -380,14 +385,6 @@ void csk_work_account(csk_workqueue_t *queue, int64_t arrival, csk_workqueue_wai
     }
 }
 
-void csk_work_account_for(csk_workqueue_t *queue, const int64_t *arrivals, uint32_t count, int64_t until) {
-    for (csk_workqueue_wait_t *wait = queue->drains; wait != NULL; wait = wait->next) {
-        if (wait->arrivals > until) continue;
-        while (count > 0 && arrivals[count - 1] > wait->arrivals) count--;
-        wait->remaining -= count;
-    }
-}
-
 void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done) {
     csk_workqueue_t *queue = section->queue;
     queue->running--;
@@ -396,4 +393,39 @@ void csk_section_end(csk_section_t *section, csk_workqueue_wait_t **done) {
         csk_fetch_and(&queue->state, ~STATE_EXCLUSIVE, CSK_SEQ_CST);
     }
     if (CSK_UNLIKELY(queue->drains != NULL)) csk_work_account(queue, section->arrival, done);
+}
+
+/* The first in the line gets its place. A caller of sync is called by its turn, and once the lock is free its memory
+ * may be gone. */
+static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
+    csk_workqueue_wait_t *room = queue->rooms;
+    csk_wait_unlink(&queue->rooms, &queue->last_room, room);
+    room->next = NULL;
+    csk_work_arrange(queue, room->work);
+    return room->work->kind & WORK_SYNC ? NULL : room;
+}
+
+csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
+    if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
+    return give_place(queue);
+}
+
+csk_work_t *csk_work_next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool *more,
+                          csk_workqueue_wait_t **over) {
+    csk_workqueue_wait_t *room = NULL;
+    *over = NULL;
+    if (ends) csk_section_end(section, over);
+    if (CSK_UNLIKELY(queue->rooms != NULL)) csk_work_sort(queue); /* before the works that get room */
+    csk_work_t *work = take_sorted(queue, section);
+    if (work == NULL) {
+        sort_to_take(queue);
+        work = csk_work_take(queue, section);
+    }
+    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
+    if (CSK_UNLIKELY(room != NULL)) {
+        room->next = *over;
+        *over = room;
+    }
+    *more = csk_work_may_begin(queue);
+    return work;
 }

@@ -1,4 +1,5 @@
-/* workqueue_refuse.c: works that will not run. They are called with the error, and drains wait until they were. */
+/* workqueue_refuse.c: works that will not run: taken out by a canceller, dropped from a full queue, left by a shutdown,
+ * or not accepted. Dropped and left ones are called with the error, and drains wait until they were. */
 #include "queue/workqueue.h"
 
 #include "base/metrics.h"
@@ -18,6 +19,82 @@ __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *q
 }
 
 static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
+
+int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
+    csk_workqueue_wait_t *done = NULL, *room = NULL;
+    csk_workqueue_lock(queue);
+    /* The work that gets the room comes behind what is in the inbox. */
+    if (csk_work_is_in_inbox(work) || queue->rooms != NULL) csk_work_sort(queue);
+    bool waits = csk_work_is_in_list(queue, work);
+    if (waits) {
+        csk_work_remove(queue, work);
+        csk_work_account(queue, csk_work_arrival(work), &done);
+        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_metrics_take_stamp(queue->name, work);
+        if (queue->rooms != NULL) room = csk_rooms_take(queue);
+    }
+    csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
+    if (room != NULL) room->next = done, done = room;
+    csk_waits_call(done);
+    return waits ? 0 : ENOENT;
+}
+
+csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
+    if (queue->first != NULL) return (csk_work_t *)queue->first;
+    csk_work_t *work = queue->barrier; /* work behind a barrier came after it; without a barrier there is none */
+    if (work == NULL || !(work->kind & WORK_STAYS)) return work;
+    for (work = (csk_work_t *)queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
+    return work;
+}
+
+/* Takes out works in order, up to the first that stays, so many at most, and links them to *end. Returns how many. */
+static uint32_t remove_piece(csk_workqueue_t *queue, csk_work_t ***end) {
+    uint32_t taken = 0;
+    for (csk_work_t *work; taken < CSK_WORK_PIECE && (work = csk_work_first(queue)) != NULL; taken++) {
+        if (work->kind & WORK_STAYS) break;
+        csk_work_remove(queue, work);
+        work->node.next = NULL;
+        **end = work;
+        *end = (csk_work_t **)&work->node.next;
+    }
+    return taken;
+}
+
+/* Takes out all at once. */
+static csk_work_t *remove_rest(csk_workqueue_t *queue) {
+    csk_work_t *lists[2] = { NULL, NULL }, **ends[2] = { &lists[0], &lists[1] };
+    for (csk_work_t *work; (work = csk_work_first(queue)) != NULL;) {
+        int stays = (work->kind & WORK_STAYS) != 0;
+        if (stays) csk_work_set_aside(queue, work);
+        else csk_work_remove(queue, work);
+        work->node.next = NULL;
+        *ends[stays] = work;
+        ends[stays] = (csk_work_t **)&work->node.next;
+    }
+    /* Placed in this order, works of one rank stay in order of arrival, and nothing passes a barrier. */
+    for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
+        next = next_of(work);
+        csk_work_put_back(queue, work);
+    }
+    return lists[0];
+}
+
+/* What was taken out counts as waiting until all is: a drain that begins meanwhile waits for it, as one that came
+ * before does. Nothing begins meanwhile, or it would pass what came before it and was taken out. */
+csk_work_t *csk_work_remove_all(csk_workqueue_t *queue) {
+    csk_work_t *first = NULL, **end = &first;
+    uint32_t taken = 0;
+    for (uint32_t piece; (piece = remove_piece(queue, &end)) == CSK_WORK_PIECE;) {
+        taken += piece;
+        queue->waiting += piece;
+        queue->suspended |= SUSPENDED_EMPTIED;
+        csk_workqueue_unlock(queue);
+        csk_queue_lock(&queue->lock); /* as in csk_work_sort */
+    }
+    *end = remove_rest(queue);
+    queue->suspended &= (uint8_t)~SUSPENDED_EMPTIED;
+    queue->waiting -= taken;
+    return first;
+}
 
 void csk_work_begin_refusal(csk_workqueue_t *queue, csk_work_t *first, csk_refusal_t *refusal) {
     uint32_t epoch = csk_load(&queue->epoch, CSK_RELAXED);
@@ -46,6 +123,16 @@ bool csk_work_join_refusal(csk_workqueue_t *queue, csk_work_t *work) {
 
 enum { PIECE = 64 };
 
+/* Accounts for works that arrived as these numbers, which stand in order, to the drains that began when no more than
+ * `until` works had arrived. Each of them waits for another work too, so none is done. O(drains + works). */
+static void account_for(csk_workqueue_t *queue, const int64_t *arrivals, uint32_t count, int64_t until) {
+    for (csk_workqueue_wait_t *wait = queue->drains; wait != NULL; wait = wait->next) {
+        if (wait->arrivals > until) continue;
+        while (count > 0 && arrivals[count - 1] > wait->arrivals) count--;
+        wait->remaining -= count;
+    }
+}
+
 /* Most works stand in order of arrival, and go to the end. */
 static void insert(int64_t *arrivals, uint32_t count, int64_t arrival) {
     for (; count > 0 && arrivals[count - 1] > arrival; count--) arrivals[count] = arrivals[count - 1];
@@ -61,7 +148,7 @@ static void account_for_others(csk_workqueue_t *queue, csk_refusal_t *refusal) {
         if (csk_work_arrival(work) != refusal->section.arrival) insert(arrivals, count++, csk_work_arrival(work));
         if (count == 0 || (count < PIECE && next_of(work) != NULL)) continue;
         csk_workqueue_lock(queue);
-        csk_work_account_for(queue, arrivals, count, refusal->arrivals);
+        account_for(queue, arrivals, count, refusal->arrivals);
         csk_workqueue_unlock(queue);
         count = 0;
     }

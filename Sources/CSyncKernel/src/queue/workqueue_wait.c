@@ -35,8 +35,6 @@ static csk_told_wait_t told_wait_for(const csk_workqueue_t *queue, uint32_t what
     return (csk_told_wait_t){ .object = queue, .object_kind = CSK_OBJECT_WORKQUEUE, .waits_for = what, .rank = rank };
 }
 
-void csk_sync_call_answer(csk_sync_call_t *call, uint32_t value) { csk_word_answer(&call->word, value); }
-
 /* ---- The line for room ------------------------------------------------------------------------------------------- */
 
 /* Called under the lock. Returns false when the wait is in no list any more. */
@@ -57,21 +55,6 @@ static int given_up(const csk_workqueue_wait_t *wait, bool waits) {
 static void stand_in_line(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
     wait->epoch = csk_load(&queue->epoch, CSK_RELAXED);
     csk_wait_list_put_last(&queue->rooms, &queue->last_room, wait);
-}
-
-/* The first in the line gets its place. A caller of sync is called by its turn, and once the lock is free its memory
- * may be gone. */
-static csk_workqueue_wait_t *give_place(csk_workqueue_t *queue) {
-    csk_workqueue_wait_t *room = queue->rooms;
-    give_up(queue, &queue->rooms, &queue->last_room, room);
-    room->next = NULL;
-    csk_work_arrange(queue, room->work);
-    return room->work->kind & WORK_SYNC ? NULL : room;
-}
-
-csk_workqueue_wait_t *csk_rooms_take(csk_workqueue_t *queue) {
-    if (csk_workqueue_is_full(queue)) return NULL; /* the work that left took no room */
-    return give_place(queue);
 }
 
 csk_workqueue_wait_t *csk_rooms_close(csk_workqueue_t *queue) {

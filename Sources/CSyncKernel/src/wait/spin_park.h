@@ -12,7 +12,7 @@
  *   waits for comes at any instruction, and a load costs less than a pause. Reading the clock costs as much as several
  *   pauses, so it is read once in CSK_SPIN_PAUSES pauses.
  * - once in several pauses, together with the clock (csk_spin_lasts and csk_spin_pause): at the marks of all readers
- *   (rwlock_bias.c), which are many; at the end of a queue's inbox and the count of queued items (workqueue_worker.c),
+ *   (rwlock_bias.c), which are many; at the end of a queue's inbox and the count of queued items (workqueue_serve.c),
  *   which other threads keep writing; at the word of a thread that is answered through the pool (csk_word_spin), where
  *   the answer takes longer than these pauses.
  *
@@ -56,7 +56,7 @@
  *   writer that takes a bias away spins as above.
  * - queue/pqueue.c: its threads sleep on condition variables. The first in a line spins as above, for longer, since the
  *   other end answers from its own work, and under the queue's mutex.
- * - A worker that lingers at an empty queue (workqueue_worker.c) spins as above and parks on nothing. It leaves
+ * - A worker that lingers at an empty queue (workqueue_serve.c) spins as above and parks on nothing. It leaves
  *   instead.
  * - rcu_reclaim.c: its words have states of their own, and a grace period is not worth spinning for.
  * - csk_platform_await_step (platform.c): the other thread's next instructions end the wait, and it notifies no

@@ -1,5 +1,6 @@
-/* workqueue_worker.c: a worker that serves a queue: what it runs, when it gives way and when it leaves; and in which
- * queues' sections a thread is. queue/workqueue.h has the argument. */
+/* workqueue_serve.c: a worker that serves a queue: what it runs, when it gives way and when it leaves. In which queues'
+ * sections a thread is; calling the functions of waits; and the queue in this process. queue/workqueue.h has the
+ * argument. */
 #include "queue/workqueue.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "base/observe.h"
 #include "base/text.h"
 #include "thread/name.h"
+#include "wait/listed.h"
 #include "wait/waits.h"
 
 /* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
@@ -53,15 +55,6 @@ const csk_workqueue_t *csk_workqueue_current(void) {
 }
 
 /* ---- Serving ----------------------------------------------------------------------------------------------------- */
-
-/* This is the last access of a worker, and of the thread that gives up the last handle of a queue on the heap. */
-void csk_workqueue_unpin(csk_workqueue_t *queue) {
-    void *memory = queue->heap_offset ? (char *)queue - (queue->heap_offset - 1) : NULL;
-    uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
-    if (memory == NULL || (before & STATE_PINS) != STATE_PIN_ONE) return;
-    csk_name_end(queue);
-    free(memory);
-}
 
 /* Where a tracer or a view observes works. The function may free the work, and in a child that it forks the queue may
  * be gone: only addresses are used. */
@@ -163,21 +156,12 @@ static bool linger(csk_workqueue_t *queue, csk_spin_habit_t *habit) {
 /* One round under the lock: ends the previous section if `ends`, and takes the next work. If there is none and the
  * worker `may_leave`, the worker counts as gone. */
 static csk_work_t *next(csk_workqueue_t *queue, csk_section_t *section, bool ends, bool may_leave, bool *more) {
-    csk_workqueue_wait_t *done = NULL, *room = NULL;
+    csk_workqueue_wait_t *over;
     csk_queue_lock(&queue->lock); /* a worker is in its own process: see csk_workqueue_serve */
-    if (ends) csk_section_end(section, &done);
-    if (CSK_UNLIKELY(queue->rooms != NULL)) csk_work_sort(queue); /* before the works that get room */
-    csk_work_t *work = csk_work_take_sorted(queue, section);
-    if (work == NULL) {
-        csk_work_sort_to_take(queue);
-        work = csk_work_take(queue, section);
-    }
-    if (work != NULL && queue->rooms != NULL) room = csk_rooms_take(queue);
+    csk_work_t *work = csk_work_next(queue, section, ends, more, &over);
     if (work == NULL && may_leave) csk_fetch_add(&queue->state, -STATE_ACTIVE_ONE, CSK_SEQ_CST);
-    *more = csk_work_may_begin(queue);
     csk_workqueue_unlock(queue);
-    if (CSK_UNLIKELY(room != NULL) && !csk_waits_call(room)) done = NULL;
-    if (CSK_UNLIKELY(done != NULL)) csk_waits_call(done);
+    if (CSK_UNLIKELY(over != NULL)) csk_waits_call(over);
     return work;
 }
 
@@ -262,4 +246,136 @@ void csk_workqueue_serve(csk_pool_item_t *item) {
             lingered = false;
         }
     }
+}
+
+/* ---- Calling the functions of waits ------------------------------------------------------------------------------ */
+
+/* A call of csk_waits_call, which calls the functions of the waits that are left. */
+typedef struct {
+    csk_workqueue_wait_t *left, **end;
+    uint32_t epoch; /* in a child the others end in the parent alone */
+} calls_t;
+static _Thread_local calls_t *calling __attribute__((tls_model("initial-exec")));
+
+void csk_waits_forget(void) { calling = NULL; }
+
+static void add_to(calls_t *calls, csk_workqueue_wait_t *done) {
+    *calls->end = done;
+    while (*calls->end != NULL) calls->end = &(*calls->end)->next;
+}
+
+static void call_all(calls_t *calls) {
+    while (calls->left != NULL && csk_pool_epoch() == calls->epoch) {
+        csk_workqueue_wait_t *wait = calls->left;
+        calls->left = wait->next;
+        if (calls->left == NULL) calls->end = &calls->left;
+        csk_workqueue_wait_ended(wait, wait->status);
+        wait->function(wait);
+    }
+}
+
+bool csk_waits_call(csk_workqueue_wait_t *done) {
+    if (CSK_LIKELY(done == NULL)) return true;
+    calls_t *outer = calling, calls = { .end = &calls.left, .epoch = csk_pool_epoch() };
+    bool nested = outer != NULL && outer->epoch == calls.epoch;
+    add_to(nested ? outer : &calls, done);
+    if (nested) return true;
+    int before = csk_platform_keep_thread(); /* for the waits that have not been ended yet */
+    calling = &calls;
+    call_all(&calls);
+    calling = outer;
+    csk_platform_let_thread_go(before);
+    return csk_pool_epoch() == calls.epoch;
+}
+
+/* ---- The queue in this process ----------------------------------------------------------------------------------- */
+
+void csk_workqueue_note_suspension(csk_workqueue_t *queue) {
+    queue->suspended |= SUSPENDED;
+    if ((queue->suspended & SUSPENDED_LISTED) || !csk_listed_is_on()) return;
+    if (csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
+}
+
+/* Called under the lock, which was the parent's. Work that waited and ran there stays with the parent. The owner's
+ * handles stay valid, and with them one pin. */
+static void make_anew(csk_workqueue_t *queue) {
+    uint64_t state = queue->state & (STATE_SHUT | STATE_RELEASED | STATE_SUSPENDS);
+    /* The thread that was about to clear SUSPENDS stays in the parent. */
+    if (state & (STATE_SHUT | STATE_RELEASED)) state &= ~STATE_SUSPENDS;
+    queue->inbox_last = queue->inbox_first = NULL;
+    queue->state = state + (queue->handles != 0 ? STATE_PIN_ONE : 0);
+    queue->item = (csk_pool_item_t){ .next = NULL };
+    queue->drains = queue->rooms = queue->last_room = NULL;
+    queue->first = queue->last = queue->later_first = queue->later_last = NULL;
+    queue->barrier = NULL;
+    queue->ranked.root = NULL;
+    queue->round = 0;
+    queue->urgent = queue->waiting = queue->running = queue->refusing = queue->beyond = 0;
+    queue->arrivals = 0;
+    queue->exclusive = 0;
+    queue->suspended = 0;
+    if (state & STATE_SUSPENDS) csk_workqueue_note_suspension(queue);
+    queue->refuses = (state & STATE_SHUT) != 0;
+    queue->late = NULL;
+    queue->oldest = NULL;
+    queue->oldest_passed = 0;
+}
+
+/* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
+ * looks at nor changes anything in it. A queue that no process has used yet only records the epoch. A queue of the
+ * parent is made anew by the first thread that comes, and other threads wait for the lock. */
+__attribute__((noinline)) void csk_workqueue_begin_in_process(csk_workqueue_t *queue, uint32_t epoch) {
+    uint32_t unused = 0;
+    /* Relaxed: the queue has not changed, which is as its maker gave it to the others. */
+    if (csk_cas(&queue->epoch, &unused, epoch, CSK_RELAXED)) return;
+    csk_queue_lock(&queue->lock);
+    if (csk_load(&queue->epoch, CSK_RELAXED) != epoch) {
+        make_anew(queue);
+        csk_store(&queue->epoch, epoch, CSK_RELEASE);
+    }
+    csk_queue_unlock(&queue->lock);
+}
+
+/* Names an item for the pool's reports. */
+static const void *describe_item(csk_pool_item_t *item, const char **name) {
+    if (item->function != csk_workqueue_serve) return item;
+    *name = csk_workqueue_of(item)->name;
+    return csk_workqueue_of(item);
+}
+
+/* Names the current queue for all reports of this thread. */
+static const char *name_of_current(void) {
+    const csk_workqueue_t *queue = csk_workqueue_current();
+    return queue != NULL ? queue->name : NULL;
+}
+
+int csk_workqueue_ready(csk_workqueue_t *queue) {
+    uint32_t ready = csk_pool_ready();
+    if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
+    int error = csk_pool_prepare();
+    if (error != 0) return error;
+    csk_store(&csk_pool_describe, describe_item, CSK_RELAXED);
+    csk_store(&csk_observe_running, name_of_current, CSK_RELAXED);
+    csk_workqueue_know_process(queue);
+    return 0;
+}
+
+void csk_workqueue_lock(csk_workqueue_t *queue) {
+    csk_workqueue_know_process(queue);
+    csk_queue_lock(&queue->lock);
+}
+
+void csk_workqueue_unlock_and_look(csk_workqueue_t *queue) {
+    bool post = csk_work_may_begin(queue) && csk_workqueue_claim(queue);
+    csk_workqueue_unlock(queue);
+    if (post) csk_workqueue_post(queue);
+}
+
+/* This is the last access of a worker, and of the thread that gives up the last handle of a queue on the heap. */
+void csk_workqueue_unpin(csk_workqueue_t *queue) {
+    void *memory = queue->heap_offset ? (char *)queue - (queue->heap_offset - 1) : NULL;
+    uint64_t before = csk_fetch_add(&queue->state, -STATE_PIN_ONE, CSK_ACQ_REL);
+    if (memory == NULL || (before & STATE_PINS) != STATE_PIN_ONE) return;
+    csk_name_end(queue);
+    free(memory);
 }

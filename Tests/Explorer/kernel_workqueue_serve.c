@@ -1,4 +1,4 @@
-/* kernel_workqueue_worker.c: the kernel's workqueue_worker.c with queues on the heap in the memory of a schedule. */
+/* kernel_workqueue_serve.c: the kernel's workqueue_serve.c with queues on the heap in the memory of a schedule. */
 #include "explorer.h"
 #include "internal.h"
 
@@ -10,4 +10,4 @@ enum { QUANTUM = 1 };
 #define CSK_SPIN_LIMITS
 enum { CSK_SPIN_VAIN = 1, CSK_SPIN_SKIPS = 2 };
 #define free(memory) explore_free((memory), kernel_queue_size)
-#include "queue/workqueue_worker.c"
+#include "queue/workqueue_serve.c"
