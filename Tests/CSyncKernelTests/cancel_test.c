@@ -335,10 +335,14 @@ static void use_workqueue(uint64_t *random) {
     }
     if (test_random_below(random, 2)) {
         bool barrier = test_random_below(random, 2);
-        status = csk_workqueue_sync(queue, rank, barrier, deadline_ns, which == 0 ? count_alone : count, NULL);
+        status = csk_workqueue_sync(queue, rank,
+                                    barrier ? CSK_WORK_BARRIER
+                                    : 0     ? CSK_WORK_BARRIER
+                                            : 0,
+                                    deadline_ns, which == 0 ? count_alone : count, NULL);
     } else {
         csk_work_t *one = calloc(1, sizeof *one);
-        status = csk_workqueue_enqueue_until(queue, one, rank, deadline_ns, work);
+        status = csk_workqueue_submit(queue, rank, one, 0, deadline_ns, work);
         if (status != 0) free(one);
     }
     if (entered(status)) ADD(&storm.works, 1);

@@ -129,8 +129,7 @@ static inline void enter(object_t *object, int how, void (*inside)(void *), void
         CHECK_STATUS(csk_rwlock_unlock(&object->rwlock), 0);
         break;
     case A_QUEUE:
-        CHECK_STATUS(csk_workqueue_sync(&object->queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, inside, context),
-                     0);
+        CHECK_STATUS(csk_workqueue_sync(&object->queue, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, inside, context), 0);
         break;
     default:
         CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);

@@ -453,8 +453,7 @@ static void sync_to_next(csk_work_t *work, int status) {
     STORE(&scene->ids[place], csk_thread_id());
     ADD(&scene->steps, 1);
     wait_until(LOAD(&scene->steps) == 3);
-    (void)!csk_workqueue_sync(&work_queues[(place + 1) % 3], csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, nothing,
-                              NULL);
+    (void)!csk_workqueue_sync(&work_queues[(place + 1) % 3], csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, nothing, NULL);
 }
 static void works_that_call_sync_round_are_named(void) {
     begin(short_ns);

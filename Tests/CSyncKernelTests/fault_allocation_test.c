@@ -323,7 +323,7 @@ static void use_what_needs_the_pool(void *context) {
     if (attempt->first_call == 0)
         while (again(attempt, csk_workqueue_enqueue(queue, &work, count_work))) {}
     if (attempt->first_call == 1)
-        while (again(attempt, csk_workqueue_sync(queue, 0, false, CSK_NEVER, count_call, NULL))) {}
+        while (again(attempt, csk_workqueue_sync(queue, 0, 0, CSK_NEVER, count_call, NULL))) {}
     if (attempt->first_call == 2)
         while (again(attempt, csk_delayed_start(&delayed, queue, csk_now(), 0, count_work))) {}
     wait_until(LOAD(&resolved) == 1);

@@ -240,8 +240,8 @@ static void refuse_workers(void *context) {
     STORE(&refuse_with, error);
     for (int i = 0; i < 100; i++) {
         CHECK_STATUS(csk_workqueue_enqueue(&queue, work, count_work), error);
-        CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, work, count_work), error);
-        CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, count_call, NULL), error);
+        CHECK_STATUS(csk_workqueue_submit(&queue, 0, work, CSK_WORK_BARRIER, CSK_NEVER, count_work), error);
+        CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, count_call, NULL), error);
         CHECK_STATUS(csk_delayed_start(&delayed, &queue, csk_now(), 0, count_work), error);
         CHECK_STATUS(csk_delayed_cancel(&delayed), ENOENT);
         CHECK_STATUS(csk_pool_post(&item, post_item), error);
@@ -253,7 +253,7 @@ static void refuse_workers(void *context) {
     /* With one worker all goes on, whatever the system says to more of them. */
     STORE(&refuse_with, error);
     CHECK_STATUS(csk_pool_post(&item, post_item), 0);
-    CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, count_call, NULL), 0);
+    CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, count_call, NULL), 0);
     wait_until(LOAD(&ran) == 3);
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
     CHECK_STATUS(csk_workqueue_destroy(&queue), 0);

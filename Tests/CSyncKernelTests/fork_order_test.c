@@ -187,7 +187,8 @@ static void use_what_was_caught(void *unused) {
     if (CHILD_THREADS == 0) return;
     csk_work_t works[2];
     CHECK_STATUS(csk_workqueue_enqueue(&caught_queue, &works[0], note_run), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&caught_queue, &works[1], csk_rank(3, CSK_PLACE_BACK), note_run), 0);
+    CHECK_STATUS(csk_workqueue_submit(&caught_queue, csk_rank(3, CSK_PLACE_BACK), &works[1], 0, CSK_NEVER, note_run),
+                 0);
     CHECK_STATUS(csk_workqueue_drain(&caught_queue, CSK_NEVER), 0);
     CHECK_EQ(LOAD(&ran), 2);
     CHECK_STATUS(csk_workqueue_destroy(&caught_queue), 0);

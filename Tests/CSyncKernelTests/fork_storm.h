@@ -200,16 +200,16 @@ static inline void use_queue(csk_workqueue_t *queue, uint64_t *random) {
     struct counted works[4];
     for (int i = 0; i < 4; i++) {
         works[i].ran = &ran;
-        int status = test_random_below(random, 4)
-                         ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
-                         : csk_workqueue_enqueue_ranked(queue, &works[i].work, csk_rank(2, CSK_PLACE_BACK), count_work);
+        int status = test_random_below(random, 4) ? csk_workqueue_enqueue(queue, &works[i].work, count_work)
+                                                  : csk_workqueue_submit(queue, csk_rank(2, CSK_PLACE_BACK),
+                                                                         &works[i].work, 0, CSK_NEVER, count_work);
         CHECK_STATUS(status, 0);
         queued++;
     }
     if (test_random_below(random, 2) && csk_workqueue_cancel(queue, &works[3].work) == 0) queued--;
     if (test_random_below(random, 2)) {
         uint32_t called = 0;
-        CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, count_call, &called), 0);
+        CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, count_call, &called), 0);
         CHECK_EQ(called, 1);
     }
     wait_until(LOAD(&ran) == queued);

@@ -13,7 +13,7 @@ static void get_stuck(csk_work_t *work, int status) {
 static void do_nothing(csk_work_t *work, int status) { (void)work, (void)status; }
 static void nothing(void *context) { (void)context; }
 static void call_sync(void *object, int priority) {
-    CHECK_STATUS(csk_workqueue_sync(object, csk_rank(priority, CSK_PLACE_BACK), false, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_workqueue_sync(object, csk_rank(priority, CSK_PLACE_BACK), 0, CSK_NEVER, nothing, NULL), 0);
 }
 static void call_drain(void *object, int which) {
     (void)which;
@@ -169,7 +169,7 @@ static void what_csk_name_says_of_a_served_queue_is_shown_and_goes_with_it(void)
 static void wait_inside(void *object) { lock_mutex(object, 0); }
 static void sync_and_wait(void *object, int which) {
     (void)which;
-    CHECK_STATUS(csk_workqueue_sync(object, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, wait_inside, &mutex), 0);
+    CHECK_STATUS(csk_workqueue_sync(object, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, wait_inside, &mutex), 0);
 }
 static void a_caller_of_sync_that_waits_inside_is_known_to_have_the_queue(void) {
     static csk_workqueue_t queue;
@@ -234,7 +234,7 @@ typedef struct {
 static void wait_for_room(void *object, int which) {
     sender_t *sender = object;
     (void)which;
-    CHECK_STATUS(csk_workqueue_enqueue_until(sender->queue, &sender->work, 0, CSK_NEVER, do_nothing), 0);
+    CHECK_STATUS(csk_workqueue_submit(sender->queue, 0, &sender->work, 0, CSK_NEVER, do_nothing), 0);
 }
 /* Threads and those that wait without one stand in one order, by when they came, and all are counted. */
 static void who_waits_at_a_queue_stands_by_when_it_came(void) {
@@ -248,7 +248,7 @@ static void who_waits_at_a_queue_stands_by_when_it_came(void) {
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &first, do_nothing), 0);
     for (uint32_t i = 0; i < 2; i++) {
-        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &works[i], 0, false, do_nothing, &rooms[i], told, NULL),
+        CHECK_STATUS(csk_workqueue_submit_when_room(&queue, 0, &works[i], 0, do_nothing, &rooms[i], told, NULL),
                      EINPROGRESS);
         senders[i] = (sender_t){ .queue = &queue };
         begin_wait(&waiting[i], wait_for_room, &senders[i], (int)i);

@@ -61,7 +61,7 @@ static void what_a_full_queue_refuses_is_counted(void) {
     csk_workqueue_t *queue = make("refuses", 2, CSK_WORKQUEUE_REFUSE);
     for (int i = 0; i < 5; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EBUSY);
     CHECK_WORKS("refuses", 3, 0);
-    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, nothing, NULL), EBUSY);
+    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, nothing, NULL), EBUSY);
     CHECK_WORKS("refuses", 4, 0);
     CHECK_STATUS(csk_workqueue_cancel(queue, &works[0]), 0); /* in neither */
     CHECK_STATUS(csk_workqueue_resume(queue), 0);
@@ -90,13 +90,13 @@ static void what_finds_no_room_is_counted(void) {
     csk_workqueue_wait_t wait;
     csk_rank_t rank = csk_rank(0, CSK_PLACE_BACK);
     CHECK_STATUS(csk_workqueue_enqueue(queue, &works[0], note), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_until(queue, &works[1], rank, csk_deadline_after(1000), note), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_submit(queue, rank, &works[1], 0, csk_deadline_after(1000), note), ETIMEDOUT);
     CHECK_WORKS("room", 1, 0);
-    CHECK_STATUS(csk_workqueue_sync(queue, rank, false, csk_deadline_after(1000), nothing, NULL), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_sync(queue, rank, 0, csk_deadline_after(1000), nothing, NULL), ETIMEDOUT);
     CHECK_WORKS("room", 2, 0);
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(queue, &works[1], rank, false, note, &wait, tell, NULL), EINPROGRESS);
-    CHECK_STATUS(csk_workqueue_room_cancel(queue, &wait), 0); /* in neither */
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(queue, &works[1], rank, false, note, &wait, tell, NULL), EINPROGRESS);
+    CHECK_STATUS(csk_workqueue_submit_when_room(queue, rank, &works[1], 0, note, &wait, tell, NULL), EINPROGRESS);
+    CHECK_STATUS(csk_workqueue_wait_cancel(queue, &wait), 0); /* in neither */
+    CHECK_STATUS(csk_workqueue_submit_when_room(queue, rank, &works[1], 0, note, &wait, tell, NULL), EINPROGRESS);
     CHECK_WORKS("room", 2, 0);
     csk_workqueue_shutdown(queue, true);
     CHECK_STATUS(LOAD(&told), ESHUTDOWN);
@@ -111,7 +111,7 @@ static void what_comes_after_a_shutdown_is_counted(void) {
     csk_workqueue_shutdown(queue, true);
     CHECK_WORKS("shut", 0, 4);
     CHECK_STATUS(csk_workqueue_enqueue(queue, &works[0], note), ESHUTDOWN);
-    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, nothing, NULL), ESHUTDOWN);
+    CHECK_STATUS(csk_workqueue_sync(queue, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, nothing, NULL), ESHUTDOWN);
     CHECK_WORKS("shut", 2, 4);
     csk_workqueue_release(queue);
 }
@@ -149,10 +149,10 @@ static void the_longest_line_of_a_bounded_queue_is_its_bound_once_it_was_full(vo
     CHECK_EQ(counted("bound: drops").most_waiting, 3);
     csk_workqueue_wait_t wait;
     CHECK_EQ(counted("bound: waits").most_waiting, 0);
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(waits, &works[23], rank, false, note, &wait, tell, NULL), EINPROGRESS);
-    CHECK_STATUS(csk_workqueue_room_cancel(waits, &wait), 0);
+    CHECK_STATUS(csk_workqueue_submit_when_room(waits, rank, &works[23], 0, note, &wait, tell, NULL), EINPROGRESS);
+    CHECK_STATUS(csk_workqueue_wait_cancel(waits, &wait), 0);
     CHECK_EQ(counted("bound: waits").most_waiting, 3);
-    CHECK_STATUS(csk_workqueue_sync(calls, rank, false, csk_deadline_after(1000), nothing, NULL), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_sync(calls, rank, 0, csk_deadline_after(1000), nothing, NULL), ETIMEDOUT);
     CHECK_EQ(counted("bound: calls").most_waiting, 1);
     csk_workqueue_t *all[] = { refuses, drops, waits, calls };
     for (int i = 0; i < 4; i++) {
@@ -210,8 +210,8 @@ static void works_are_timed_from_the_call_to_their_end(void) {
     CHECK_GE(entry.spans.longest_ns, 3 * slow_ns);
     CHECK_EQ(stamped("timed"), 8);
     /* Callers, and works of their own turn, aren't timed. */
-    CHECK_STATUS(csk_workqueue_sync(queue, 1, false, CSK_NEVER, nothing, NULL), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_always(queue, &works[0], 1, note), 0);
+    CHECK_STATUS(csk_workqueue_sync(queue, 1, 0, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_workqueue_submit(queue, 1, &works[0], CSK_WORK_OWN_TURN, CSK_NEVER, note), 0);
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
     CHECK_EQ(counted("timed").runs.count, 4);
     csk_workqueue_release(queue);
@@ -227,7 +227,7 @@ static void whatever_becomes_of_a_timed_work_frees_its_stamp(void) {
         for (int i = 0; i < 4; i++) CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], note), i < 2 ? 0 : EBUSY);
         for (int i = 4; i < 8; i++) CHECK_STATUS(csk_workqueue_enqueue(drops, &works[i], note), 0);
         CHECK_STATUS(csk_workqueue_enqueue(waits, &works[8], note), 0);
-        CHECK_STATUS(csk_workqueue_enqueue_until(waits, &works[9], 1, csk_deadline_after(1000), note), ETIMEDOUT);
+        CHECK_STATUS(csk_workqueue_submit(waits, 1, &works[9], 0, csk_deadline_after(1000), note), ETIMEDOUT);
         CHECK_STATUS(csk_workqueue_cancel(queue, &works[0]), 0);
         CHECK_STATUS(csk_workqueue_enqueue(open, &works[10], note), 0);
         csk_workqueue_shutdown(open, true);

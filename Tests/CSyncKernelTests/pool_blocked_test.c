@@ -86,7 +86,7 @@ static void wait_in_library(csk_pool_item_t *item) {
         csk_rwlock_unlock(&rwlock);
         break;
     case 5: CHECK_STATUS(csk_pqueue_pop(&pqueue, &popped), 0); break;
-    case 6: CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, run_nothing, NULL), 0); break;
+    case 6: CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, run_nothing, NULL), 0); break;
     case 8: CHECK_STATUS(csk_sem_wait(&sem, 0, 1), 0); break;
     default: CHECK_STATUS(csk_pqueue_timedpop(&pqueue, &popped, csk_deadline_after(INT64_C(600000000000))), 0);
     }

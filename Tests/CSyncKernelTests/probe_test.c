@@ -413,7 +413,7 @@ static void a_tracer_sees_callers_of_a_queue(void) {
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     enable("wait_begin"), enable("wait_end");
     csk_rank_t rank = csk_rank(5, CSK_PLACE_BACK);
-    CHECK_STATUS(csk_workqueue_sync(&queue, rank, false, csk_deadline_after(1000000), nothing, NULL), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_sync(&queue, rank, 0, csk_deadline_after(1000000), nothing, NULL), ETIMEDOUT);
     const hit_t *began = hit_at("wait_begin", &queue, 0), *ended = hit_at("wait_end", &queue, 0);
     const hit_t *passed = hit_at("timeout", &queue, 0);
     CHECK_EQ(began->arguments[1], CSK_OBJECT_WORKQUEUE);
@@ -452,7 +452,9 @@ static void a_tracer_sees_works_and_refusals(void) {
     CHECK_STATUS(csk_name(&queue, "by csk_name"), 0);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[2], do_nothing), ESHUTDOWN);
     CHECK(strcmp(hit_at("refusal", &queue, 3)->name, "by csk_name") == 0);
-    CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &works[2], csk_rank(0, CSK_PLACE_BACK), do_nothing), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, csk_rank(0, CSK_PLACE_BACK), &works[2], CSK_WORK_OWN_TURN, CSK_NEVER,
+                                      do_nothing),
+                 0);
     CHECK_STATUS(csk_workqueue_drain(&queue, CSK_NEVER), 0);
     CHECK(strcmp(hit_at("work_begin", &queue, 1)->name, "by csk_name") == 0);
     CHECK(strcmp(hit_at("work_end", &queue, 1)->name, "by csk_name") == 0);

@@ -67,14 +67,12 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int queue_job(job_t *job, csk_rank_t rank, int64_t deadline_ns) {
     csk_workqueue_t *queue = &job->arena->queue;
+    uint32_t flags = job->barrier ? CSK_WORK_BARRIER : 0;
     if (job->asked)
-        return csk_workqueue_enqueue_when_room(queue, &job->work, rank, job->barrier, run_job, &job->room, is_told,
-                                               job);
-    if (job->barrier && job->stays) return csk_workqueue_enqueue_barrier_always(queue, &job->work, run_job);
-    if (job->barrier) return csk_workqueue_enqueue_barrier(queue, &job->work, run_job);
-    if (job->stays) return csk_workqueue_enqueue_always(queue, &job->work, rank, run_job);
-    if (job->class == 1 && one_in(2)) return csk_workqueue_enqueue(queue, &job->work, run_job);
-    return csk_workqueue_enqueue_until(queue, &job->work, rank, deadline_ns, run_job);
+        return csk_workqueue_submit_when_room(queue, rank, &job->work, flags, run_job, &job->room, is_told, job);
+    if (job->stays) flags |= CSK_WORK_OWN_TURN;
+    if (flags == 0 && job->class == 1 && one_in(2)) return csk_workqueue_enqueue(queue, &job->work, run_job);
+    return csk_workqueue_submit(queue, rank, &job->work, flags, deadline_ns, run_job);
 }
 
 static void queue_one(arena_t *arena, int which, uint64_t *sequence) {
@@ -121,8 +119,8 @@ static void call_one(arena_t *arena) {
     bool drops = arena->queue.when_full == CSK_WORKQUEUE_DROP_OLDEST;
     csk_rank_t rank = csk_rank(drops ? 0 : (int)below(CLASSES) - 1, CSK_PLACE_BACK);
     bool refuses = arena->queue.when_full == CSK_WORKQUEUE_REFUSE, always = one_in(4);
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(&arena->queue, rank, call.alone, deadline_ns,
-                                                                           run_call, &call);
+    uint32_t flags = (call.alone ? CSK_WORK_BARRIER : 0) | (always ? CSK_WORK_OWN_TURN : 0);
+    int status = csk_workqueue_sync(&arena->queue, rank, flags, deadline_ns, run_call, &call);
     CHECK_EQ(call.done, status == 0);
     tally(status == 0 ? GRANTS : status == ETIMEDOUT ? TIMEOUTS : status == EBUSY ? REFUSED : CANCELS);
     if (status == ETIMEDOUT) CHECK_GE(csk_now(), deadline_ns);
@@ -144,7 +142,7 @@ static void cancel_one(arena_t *arena) {
 /* A work of this thread's that waits for room. */
 static void give_up_one(arena_t *arena, int which) {
     job_t *job = &arena->jobs[which][below(WORKS)];
-    if (!LOAD(&job->asks) || csk_workqueue_room_cancel(&arena->queue, &job->room) != 0) return;
+    if (!LOAD(&job->asks) || csk_workqueue_wait_cancel(&arena->queue, &job->room) != 0) return;
     tally(CANCELLED);
     ADD(&arena->accepted, UINT64_MAX);
     STORE(&job->asks, 0);

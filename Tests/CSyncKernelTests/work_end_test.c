@@ -44,7 +44,8 @@ static void end_or_return(csk_work_t *work, int status) {
 
 static void queue_all_and_drain(csk_workqueue_t *queue, bool barriers) {
     for (int i = 0; i < WORKS; i++) {
-        if (barriers && i % 5 == 0) CHECK_STATUS(csk_workqueue_enqueue_barrier(queue, &works[i], end_or_return), 0);
+        if (barriers && i % 5 == 0)
+            CHECK_STATUS(csk_workqueue_submit(queue, 0, &works[i], CSK_WORK_BARRIER, CSK_NEVER, end_or_return), 0);
         else CHECK_STATUS(csk_workqueue_enqueue(queue, &works[i], end_or_return), 0);
     }
     CHECK_STATUS(csk_workqueue_drain(queue, CSK_NEVER), 0);
@@ -81,7 +82,7 @@ static void a_caller_gets_its_turn_after_a_work_that_ends_its_thread(void) {
     for (uint32_t i = 0; i < 20; i++) {
         STORE(&begun, 0);
         CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[0], end_or_return), 0);
-        CHECK_STATUS(csk_workqueue_sync(&queue, csk_rank(0, CSK_PLACE_BACK), false, CSK_NEVER, count, NULL), 0);
+        CHECK_STATUS(csk_workqueue_sync(&queue, csk_rank(0, CSK_PLACE_BACK), 0, CSK_NEVER, count, NULL), 0);
         CHECK_EQ(LOAD(&begun), 2);
     }
     wait_until(LOAD(&reports) == 20);

@@ -24,9 +24,9 @@ static void a_full_queue_that_refuses_says_so_and_goes_on(void) {
     queue_jobs(&queue, jobs, 3);
     jobs[3] = job_named(3);
     CHECK_STATUS(enqueue(&queue, &jobs[3]), EBUSY);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &ranked.work, back(9), run_job), EBUSY);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &ranked.work, run_job), EBUSY);
-    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &ranked.work, back(0), CSK_NEVER, run_job), EBUSY);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(9), &ranked.work, 0, CSK_NEVER, run_job), EBUSY);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &ranked.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), EBUSY);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(0), &ranked.work, 0, CSK_NEVER, run_job), EBUSY);
     CHECK_EQ(csk_workqueue_waiting(&queue), 3);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &jobs[1].work), 0);
     CHECK_STATUS(enqueue(&queue, &jobs[3]), 0);
@@ -45,12 +45,13 @@ static void a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread(void)
         for (int i = 0; i < 5; i++) {
             jobs[i] = job_named(i);
             if (i % 2) CHECK_STATUS(enqueue(&queue, &jobs[i]), 0);
-            else CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &jobs[i].work, run_job), 0);
+            else CHECK_STATUS(csk_workqueue_submit(&queue, 0, &jobs[i].work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
             CHECK_EQ(notes_so_far(), i < 2 ? 0 : i - 1); /* at once */
             CHECK_EQ(csk_workqueue_waiting(&queue), i < 1 ? 1 : 2);
         }
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[0].work, back(1), run_job), EINVAL);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[0].work, front(0), run_job), EINVAL);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(1), &jobs[0].work, 0, CSK_NEVER, run_job), EINVAL);
+        CHECK_STATUS(csk_workqueue_submit(&queue, front(0), &jobs[0].work, 0, CSK_NEVER, run_job), EINVAL);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(0), &jobs[0].work, 1u << 31, CSK_NEVER, run_job), EINVAL);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         drain(&queue);
         CHECK_NOTES(0, 1, 2, 3, 4);
@@ -73,7 +74,7 @@ struct pusher {
 static void *push(void *context) {
     struct pusher *pusher = context;
     STORE(&pusher->status,
-          csk_workqueue_enqueue_until(pusher->queue, &pusher->job->work, pusher->rank, pusher->deadline_ns, run_job));
+          csk_workqueue_submit(pusher->queue, pusher->rank, &pusher->job->work, 0, pusher->deadline_ns, run_job));
     return NULL;
 }
 
@@ -99,9 +100,9 @@ static void who_waits_for_room_gets_it_by_arrival(void) {
         wait_until(rooms_are(&queue, i + 1));
     }
     int64_t deadline_ns = csk_deadline_after(1000000);
-    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &jobs[3].work, back(9), deadline_ns, run_job), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(9), &jobs[3].work, 0, deadline_ns, run_job), ETIMEDOUT);
     CHECK_GE(csk_now(), deadline_ns);
-    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &jobs[3].work, back(9), 0, run_job), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(9), &jobs[3].work, 0, 0, run_job), ETIMEDOUT);
     CHECK_EQ(csk_workqueue_waiting(&queue), 1);
     STORE(&release, 1);
     for (int i = 0; i < 2; i++) join_thread(threads[i]);
@@ -169,8 +170,7 @@ static void do_nothing(void *context) { (void)context; }
 
 static void *call(void *context) {
     struct pusher *caller = context;
-    STORE(&caller->status,
-          csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, 0, caller->deadline_ns, do_nothing, NULL));
     return NULL;
 }
 
@@ -183,9 +183,9 @@ static void after_shutdown_nothing_is_accepted_and_nothing_lost(void) {
         queue_jobs(&queue, jobs, 3);
         csk_workqueue_shutdown(&queue, false);
         CHECK_STATUS(enqueue(&queue, &late), ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &late.work, run_job), ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &late.work, back(1), run_job), ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, do_nothing, NULL), ESHUTDOWN);
+        CHECK_STATUS(csk_workqueue_submit(&queue, 0, &late.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), ESHUTDOWN);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(1), &late.work, 0, CSK_NEVER, run_job), ESHUTDOWN);
+        CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, do_nothing, NULL), ESHUTDOWN);
         drain(&queue);
         CHECK_EQ(notes_so_far(), 3);
         for (int i = 0; i < 3; i++) CHECK_STATUS(jobs[i].status, 0);
@@ -201,11 +201,11 @@ static void shutdown_with_cancel_tells_all_that_has_not_begun(void) {
     uint32_t releases[2];
     for (int i = 0; i < 6; i++) jobs[i] = job_named(i);
     for (int i = 0; i < 2; i++) keep_busy(&queue, &busy[i], &releases[i]);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[1].work, back(-1), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(-1), &jobs[1].work, 0, CSK_NEVER, run_job), 0);
     CHECK_STATUS(enqueue(&queue, &jobs[0]), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &jobs[2].work, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &jobs[2].work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     CHECK_STATUS(enqueue(&queue, &jobs[3]), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &jobs[4].work, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &jobs[4].work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     CHECK_STATUS(enqueue(&queue, &jobs[5]), 0);
     struct pusher caller = { &queue, NULL, back(0), CSK_NEVER, -1 };
     pthread_t thread = start_thread(call, &caller);
@@ -262,9 +262,9 @@ static void a_drain_waits_for_what_came_before_it_and_nothing_else(void) {
     STORE(&drained, 0);
     csk_workqueue_drain_async(&queue, &waits[0], count_drain, &context); /* nothing to wait for: here and now */
     CHECK_EQ(drained, 1);
-    CHECK_STATUS(csk_workqueue_drain_cancel(&queue, &waits[0]), ENOENT);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&queue, &waits[0]), ENOENT);
     keep_busy(&queue, &busy, &release);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &cancelled.work, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &cancelled.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     csk_workqueue_drain_async(&queue, &waits[0], count_drain, &context);
     csk_workqueue_drain_async(&queue, &waits[1], count_drain, &context);
     queue_job(&queue, &later);
@@ -272,8 +272,8 @@ static void a_drain_waits_for_what_came_before_it_and_nothing_else(void) {
     int64_t deadline_ns = csk_deadline_after(1000000);
     CHECK_STATUS(csk_workqueue_drain(&queue, deadline_ns), ETIMEDOUT);
     CHECK_GE(csk_now(), deadline_ns);
-    CHECK_STATUS(csk_workqueue_drain_cancel(&queue, &waits[1]), 0);
-    CHECK_STATUS(csk_workqueue_drain_cancel(&queue, &waits[1]), ENOENT);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&queue, &waits[1]), 0);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&queue, &waits[1]), ENOENT);
     CHECK_STATUS(csk_workqueue_destroy(&queue), EBUSY);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &cancelled.work), 0);
     wait_until(LOAD(&later.calls) == 1);

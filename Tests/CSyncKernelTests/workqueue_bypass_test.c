@@ -28,14 +28,14 @@ static csk_workqueue_t make_suspended(uint32_t width, uint32_t bypass_limit) {
 
 static void queue_counted(csk_workqueue_t *queue, counted_job_t *job, int name, csk_rank_t rank) {
     *job = (counted_job_t){ .name = name, .status = -1 };
-    CHECK_STATUS(csk_workqueue_enqueue_counted(queue, &job->counted, rank, CSK_NEVER, run_counted), 0);
+    CHECK_STATUS(csk_workqueue_submit(queue, rank, &job->counted.work, CSK_WORK_COUNTED, CSK_NEVER, run_counted), 0);
 }
 
 static job_t urgent_jobs[STRICT];
 static void queue_urgent(csk_workqueue_t *queue, int count) {
     for (int i = 0; i < count; i++) {
         urgent_jobs[i] = job_named(URGENT + i);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(queue, &urgent_jobs[i].work, back(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(queue, back(HIGH), &urgent_jobs[i].work, 0, CSK_NEVER, run_job), 0);
     }
 }
 
@@ -54,7 +54,10 @@ static int place_of(int name) {
 static int passes_before(csk_rank_t rank, uint32_t bypass_limit, bool always) {
     csk_workqueue_t queue = make_suspended(1, bypass_limit);
     counted_job_t low = { .name = 1 };
-    if (always) CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &low.counted, rank, run_counted), 0);
+    if (always)
+        CHECK_STATUS(csk_workqueue_submit(&queue, rank, &low.counted.work, CSK_WORK_COUNTED | CSK_WORK_OWN_TURN,
+                                          CSK_NEVER, run_counted),
+                     0);
     else queue_counted(&queue, &low, 1, rank);
     queue_urgent(&queue, STRICT);
     resume_and_drain(&queue);
@@ -83,7 +86,7 @@ static void who_came_before_does_not_count(void) {
     job_t older[3];
     for (int i = 0; i < 3; i++) {
         older[i] = job_named(i);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older[i].work, back(HIGH - 1), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH - 1), &older[i].work, 0, CSK_NEVER, run_job), 0);
     }
     queue_counted(&queue, &low, 10, back(LOW));
     queue_urgent(&queue, 2);
@@ -98,7 +101,7 @@ static void who_is_overdue_goes_next_wherever_it_stands(void) {
         csk_workqueue_t queue = make_suspended(1, 2);
         job_t older = job_named(1), newer = job_named(3);
         counted_job_t overdue;
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &older.work, back(LOW - 1), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(LOW - 1), &older.work, 0, CSK_NEVER, run_job), 0);
         queue_counted(&queue, &overdue, 2, back(priority));
         queue_job(&queue, &newer);
         queue_urgent(&queue, 3);
@@ -124,7 +127,7 @@ static void who_is_cancelled_or_raised_leaves_the_others_their_counts(void) {
     counted_job_t low[4];
     job_t first = job_named(20);
     for (int i = 0; i < 4; i++) queue_counted(&queue, &low[i], i, back(LOW));
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first.work, back(HIGH + 1), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH + 1), &first.work, 0, CSK_NEVER, run_job), 0);
     CHECK_STATUS(csk_workqueue_raise(&queue, back(HIGH + 2), &low[2].counted.work), 0);
     queue_urgent(&queue, 3);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &low[0].counted.work), 0);
@@ -142,12 +145,12 @@ static void behind_a_barrier_nobody_is_overtaken(void) {
         csk_workqueue_t queue = make_suspended(1, 1);
         counted_job_t low, high;
         job_t barrier = job_named(2), last = job_named(5), first[2] = { job_named(0), job_named(1) };
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &first[0].work, back(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH), &first[0].work, 0, CSK_NEVER, run_job), 0);
         queue_job(&queue, &first[1]);
-        CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, 0, &barrier.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
         queue_counted(&queue, &low, 3, back(LOW));
         queue_counted(&queue, &high, 4, back(HIGH));
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &last.work, back(HIGH), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH), &last.work, 0, CSK_NEVER, run_job), 0);
         if (cancels) CHECK_STATUS(csk_workqueue_cancel(&queue, &barrier.work), 0);
         CHECK_EQ(csk_workqueue_waiting(&queue), 6 - cancels);
         resume_and_drain(&queue);
@@ -167,16 +170,24 @@ static void a_shutdown_forgets_no_passes(void) {
     job_t later[2] = { job_named(URGENT + 10), job_named(URGENT + 11) }, barrier = job_named(9);
     uint32_t go = 0;
     queue_counted(&queue, &dropped, 0, back(LOW));
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &low.counted, back(LOW), run_counted), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(LOW), &low.counted.work, CSK_WORK_COUNTED | CSK_WORK_OWN_TURN,
+                                      CSK_NEVER, run_counted),
+                 0);
     queue_urgent(&queue, BEGUN);
     urgent_jobs[BEGUN - 1].go = &go;
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     wait_until(LOAD(&urgent_jobs[BEGUN - 1].calls) == 1);
     for (int i = 0; i < 2; i++)
-        CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &later[i].work, back(HIGH), run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &barrier.work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &behind.counted, back(LOW), run_counted), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_always(&queue, &high.counted, back(HIGH), run_counted), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH), &later[i].work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job),
+                     0);
+    CHECK_STATUS(
+        csk_workqueue_submit(&queue, 0, &barrier.work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(LOW), &behind.counted.work, CSK_WORK_COUNTED | CSK_WORK_OWN_TURN,
+                                      CSK_NEVER, run_counted),
+                 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(HIGH), &high.counted.work, CSK_WORK_COUNTED | CSK_WORK_OWN_TURN,
+                                      CSK_NEVER, run_counted),
+                 0);
     csk_workqueue_shutdown(&queue, true);
     CHECK_STATUS(dropped.status, ECANCELED);
     STORE(&go, 1);
@@ -190,12 +201,12 @@ static csk_workqueue_t shared;
 static uint32_t called;
 static void calls(void *context) { note((int)(intptr_t)context); }
 static void *calls_unnamed(void *context) {
-    CHECK_STATUS(csk_workqueue_sync_always(&shared, unnamed(LOW), false, CSK_NEVER, calls, context), 0);
+    CHECK_STATUS(csk_workqueue_sync(&shared, unnamed(LOW), CSK_WORK_OWN_TURN, CSK_NEVER, calls, context), 0);
     ADD(&called, 1);
     return NULL;
 }
 static void *calls_high(void *context) {
-    CHECK_STATUS(csk_workqueue_sync(&shared, back(HIGH), false, CSK_NEVER, calls, context), 0);
+    CHECK_STATUS(csk_workqueue_sync(&shared, back(HIGH), 0, CSK_NEVER, calls, context), 0);
     return NULL;
 }
 
@@ -270,8 +281,8 @@ static void who_waits_for_room_is_not_overtaken_yet(void) {
     csk_workqueue_wait_t wait;
     rooms_told = 0;
     queue_urgent(&queue, 2);
-    CHECK_STATUS(csk_workqueue_enqueue_counted_when_room(&queue, &low.counted, back(LOW), run_counted, &wait, told,
-                                                         NULL),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&queue, back(LOW), &low.counted.work, CSK_WORK_COUNTED, run_counted,
+                                                &wait, told, NULL),
                  EINPROGRESS);
     CHECK(queue.oldest == NULL);
     resume_and_drain(&queue);
@@ -355,9 +366,12 @@ static void queue_random(void) {
         job->waits = true;
         waiting_counted += job->is_counted;
         if (job->is_counted)
-            CHECK_STATUS(csk_workqueue_enqueue_counted(&random_queue, &job->counted, job->rank, CSK_NEVER, run_random),
+            CHECK_STATUS(csk_workqueue_submit(&random_queue, job->rank, &job->counted.work, CSK_WORK_COUNTED, CSK_NEVER,
+                                              run_random),
                          0);
-        else CHECK_STATUS(csk_workqueue_enqueue_ranked(&random_queue, &job->counted.work, job->rank, run_random), 0);
+        else
+            CHECK_STATUS(csk_workqueue_submit(&random_queue, job->rank, &job->counted.work, 0, CSK_NEVER, run_random),
+                         0);
     }
     if (below(20) != 0) return;
     random_job_t *job = &random_jobs[below(most_wait)];

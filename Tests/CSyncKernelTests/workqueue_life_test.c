@@ -25,8 +25,9 @@ static void work_may_be_freed_in_its_function(void) {
     for (int i = 0; i < COUNT; i++) {
         job_t *job = malloc(sizeof *job);
         csk_workqueue_t *queue = &queues[i % 2];
-        if (i % 5 == 0) CHECK_STATUS(csk_workqueue_enqueue_ranked(queue, &job->work, back(i % 3), free_job), 0);
-        else if (i % 7 == 0) CHECK_STATUS(csk_workqueue_enqueue_barrier(queue, &job->work, free_job), 0);
+        if (i % 5 == 0) CHECK_STATUS(csk_workqueue_submit(queue, back(i % 3), &job->work, 0, CSK_NEVER, free_job), 0);
+        else if (i % 7 == 0)
+            CHECK_STATUS(csk_workqueue_submit(queue, 0, &job->work, CSK_WORK_BARRIER, CSK_NEVER, free_job), 0);
         else CHECK_STATUS(csk_workqueue_enqueue(queue, &job->work, free_job), 0);
     }
     for (int i = 0; i < 2; i++) end_queue(&queues[i]);
@@ -227,7 +228,7 @@ static void the_childs_queues_are_empty_and_usable(void) {
     queue_job(&kept, &busy);
     wait_until(notes_so_far() == 1);
     queue_jobs(&kept, waiting_jobs, 2);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&kept, &waiting_jobs[2].work, back(3), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&kept, back(3), &waiting_jobs[2].work, 0, CSK_NEVER, run_job), 0);
     CHECK_STATUS(csk_delayed_start(&late, &kept, csk_deadline_after(3600000000000), 1000, run_job), 0);
     join_thread(start_thread(fork_here, NULL));
     CHECK_STATUS(csk_delayed_cancel(&late), 0);
@@ -270,7 +271,7 @@ static void a_callers_function_may_fork_and_return_in_the_child(void) {
     printf("not under ThreadSanitizer; ");
     return;
 #endif
-    CHECK_STATUS(csk_workqueue_sync(&forked_in, back(0), false, CSK_NEVER, fork_in_a_call, NULL), 0);
+    CHECK_STATUS(csk_workqueue_sync(&forked_in, back(0), 0, CSK_NEVER, fork_in_a_call, NULL), 0);
     expect_that_it_works();
     if (forked_child == 0) _exit(0);
     CHECK_EQ(wait_for_child(forked_child), 0);

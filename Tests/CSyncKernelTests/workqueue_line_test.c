@@ -21,8 +21,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static void ask(waiter_t *waiter, int name) {
     *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(0), false, run_job, &waiter->wait,
-                                                 is_told, waiter),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &waiter->job.work, 0, run_job, &waiter->wait, is_told,
+                                                waiter),
                  EINPROGRESS);
 }
 
@@ -63,9 +63,11 @@ static void note_call(void *name) { note((int)(intptr_t)name); }
 
 static void *call(void *context) {
     struct caller *caller = context;
-    int (*sync)(csk_workqueue_t *, csk_rank_t, bool, int64_t, void (*)(void *),
-                void *) = caller->always ? csk_workqueue_sync_always : csk_workqueue_sync;
-    caller->status = sync(&narrow, back(0), false, caller->deadline_ns, note_call, (void *)(intptr_t)caller->name);
+    caller->status = csk_workqueue_sync(&narrow, back(0),
+                                        caller->always ? CSK_WORK_OWN_TURN
+                                        : 0            ? CSK_WORK_BARRIER
+                                                       : 0,
+                                        caller->deadline_ns, note_call, (void *)(intptr_t)caller->name);
     return NULL;
 }
 
@@ -99,7 +101,7 @@ static void own_turns_take_no_room(void) {
         csk_workqueue_init(&narrow, &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_REFUSE }), 0);
     CHECK_STATUS(csk_workqueue_suspend(&narrow), 0);
     forget_notes();
-    CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &own.work, back(0), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&narrow, back(0), &own.work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     pthread_t thread = start_thread(call, &caller);
     wait_until(csk_workqueue_waiting(&narrow) == 2);
     CHECK_STATUS(csk_workqueue_enqueue(&narrow, &last.work, run_job), 0); /* the one place is free */
@@ -122,7 +124,7 @@ typedef struct {
 static void come_again(csk_work_t *work, int status) {
     CHECK_STATUS(status, 0);
     if (!LOAD(((endless_t *)work)->ends))
-        CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, work, back(0), come_again), 0);
+        CHECK_STATUS(csk_workqueue_submit(&narrow, back(0), work, CSK_WORK_OWN_TURN, CSK_NEVER, come_again), 0);
 }
 
 static void jobs_that_come_again_and_again_leave_room_to_others(void) {
@@ -135,7 +137,8 @@ static void jobs_that_come_again_and_again_leave_room_to_others(void) {
     ask(&waiter, 1);
     for (int i = 0; i < 4; i++) {
         endless[i] = (endless_t){ .ends = &ends };
-        CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &endless[i].work, back(0), come_again), 0);
+        CHECK_STATUS(csk_workqueue_submit(&narrow, back(0), &endless[i].work, CSK_WORK_OWN_TURN, CSK_NEVER, come_again),
+                     0);
     }
     STORE(&release, 1);
     wait_until(LOAD(&waiter.told) == 1 && LOAD(&waiter.job.calls) == 1);
@@ -198,17 +201,14 @@ static void a_wait_is_touched_only_where_it_will_wait(void) {
     fill();
     ask(&first, 1);
     ask(&last, 2);
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, NULL, &first.wait, is_told,
-                                                 &first),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &other.work, 0, NULL, &first.wait, is_told, &first),
                  EINVAL);
     csk_workqueue_shutdown(&narrow, false);
     CHECK_EQ(first.told + last.told, 2);
     first.told = 0;
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, NULL,
-                                                 NULL),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &other.work, 0, run_job, &first.wait, NULL, NULL),
                  EINVAL);
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&narrow, &other.work, back(0), false, run_job, &first.wait, is_told,
-                                                 NULL),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &other.work, 0, run_job, &first.wait, is_told, NULL),
                  ESHUTDOWN);
     CHECK(first.wait.context == &first);
     go_on();

@@ -121,7 +121,7 @@ static void each_drain_waits_for_all_works_that_are_refused(void) {
     told = drained = 0;
     for (uint32_t i = 0; i < WORKS; i++) {
         csk_rank_t rank = csk_rank((int32_t)(i * 7 % 3), CSK_PLACE_BACK);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &works[i], rank, counts_told), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, rank, &works[i], 0, CSK_NEVER, counts_told), 0);
         if (i % (WORKS / DRAINS) == 0)
             csk_workqueue_drain_async(&queue, &drains[i / (WORKS / DRAINS)], counts_drained, &all);
     }

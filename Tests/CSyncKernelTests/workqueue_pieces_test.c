@@ -52,7 +52,8 @@ static csk_workqueue_t *make_with_long_inbox(void) {
     CHECK_EQ(csk_workqueue_suspend(queue), 0);
     for (int i = 0; i < WORKS; i++) {
         /* One in three has a lower rank. */
-        if (i % 3 == 0) CHECK_EQ(csk_workqueue_enqueue_ranked(queue, &works[i], csk_rank(-1, CSK_PLACE_BACK), ends), 0);
+        if (i % 3 == 0)
+            CHECK_EQ(csk_workqueue_submit(queue, csk_rank(-1, CSK_PLACE_BACK), &works[i], 0, CSK_NEVER, ends), 0);
         else CHECK_EQ(csk_workqueue_enqueue(queue, &works[i], ends), 0);
     }
     ended = holds = 0;
@@ -99,7 +100,7 @@ static void who_drains_moves_pieces(void) {
     csk_workqueue_drain_async(queue, &wait, is_over_now, NULL);
     CHECK_EQ(wait.remaining, WORKS);
     check_pieces(queue, HOLDS);
-    CHECK_EQ(csk_workqueue_drain_cancel(queue, &wait), 0);
+    CHECK_EQ(csk_workqueue_wait_cancel(queue, &wait), 0);
     end(queue);
 }
 

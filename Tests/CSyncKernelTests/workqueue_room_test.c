@@ -24,8 +24,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int queue_when_room(csk_workqueue_t *queue, waiter_t *waiter, int name) {
     *waiter = (waiter_t){ .job = job_named(name), .status = -1 };
-    return csk_workqueue_enqueue_when_room(queue, &waiter->job.work, back(0), false, run_job, &waiter->wait, is_told,
-                                           waiter);
+    return csk_workqueue_submit_when_room(queue, back(0), &waiter->job.work, 0, run_job, &waiter->wait, is_told,
+                                          waiter);
 }
 
 /* One job runs until `release`, another waits, and nothing has been noted. */
@@ -54,7 +54,7 @@ static void who_gets_room_comes_after_what_was_queued_before(void) {
     waiter_t waiter;
     fill(&waits);
     CHECK_STATUS(queue_when_room(&narrow, &waiter, 1), EINPROGRESS);
-    CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &roomless.work, back(0), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&narrow, back(0), &roomless.work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     STORE(&release, 1);
     wait_until(LOAD(&waiter.told) == 1); /* nothing else looks at the queue before it is told */
     end_queue(&narrow);
@@ -91,7 +91,7 @@ static void room_is_given_by_arrival_to_threads_and_to_what_has_none(void) {
     CHECK_EQ(first.told, 1);
     CHECK_STATUS(first.status, 0);
     CHECK_STATUS(last.status, 0);
-    CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &first.wait), ENOENT);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &first.wait), ENOENT);
     end_queue(&narrow);
 }
 
@@ -103,14 +103,14 @@ static void who_gives_up_is_neither_told_nor_queued(void) {
     CHECK_STATUS(csk_workqueue_cancel(&narrow, &waiters[1].job.work), ENOENT); /* not in the queue yet */
     const int given_up[] = { 1, 0, 3 }; /* from the middle, the first, the last */
     for (int i = 0; i < 3; i++) {
-        CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &waiters[given_up[i]].wait), 0);
-        CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &waiters[given_up[i]].wait), ENOENT);
+        CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &waiters[given_up[i]].wait), 0);
+        CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &waiters[given_up[i]].wait), ENOENT);
     }
     waiter_t late;
     CHECK_STATUS(queue_when_room(&narrow, &late, 5), EINPROGRESS);
     CHECK_STATUS(csk_workqueue_cancel(&narrow, &waits.work), 0); /* makes room, on this thread */
     CHECK_EQ(waiters[2].told, 1);
-    CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &waiters[2].wait), ENOENT);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &waiters[2].wait), ENOENT);
     STORE(&release, 1);
     wait_until(LOAD(&late.told) == 1);
     drain(&narrow);
@@ -124,12 +124,12 @@ static void a_shutdown_tells_who_waits_for_room(void) {
     waiter_t waiters[3], late;
     fill(&waits);
     for (int i = 0; i < 3; i++) CHECK_STATUS(queue_when_room(&narrow, &waiters[i], 1 + i), EINPROGRESS);
-    CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &waiters[1].wait), 0);
+    CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &waiters[1].wait), 0);
     csk_workqueue_shutdown(&narrow, false);
     for (int i = 0; i < 3; i += 2) {
         CHECK_EQ(waiters[i].told, 1);
         CHECK_STATUS(waiters[i].status, ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_room_cancel(&narrow, &waiters[i].wait), ENOENT);
+        CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, &waiters[i].wait), ENOENT);
     }
     CHECK_STATUS(queue_when_room(&narrow, &late, 7), ESHUTDOWN);
     go_on();
@@ -150,8 +150,8 @@ static void work_that_was_never_queued_is_not_found_by_who_cancels_it(void) {
     waiter_t waiter = { .job = job_named(1) };
     fill(&waits);
     memset(&waiter.job.work, 5, sizeof waiter.job.work);
-    int status = csk_workqueue_enqueue_when_room(&narrow, &waiter.job.work, back(0), false, run_job, &waiter.wait,
-                                                 cancel_when_told, &waiter);
+    int status = csk_workqueue_submit_when_room(&narrow, back(0), &waiter.job.work, 0, run_job, &waiter.wait,
+                                                cancel_when_told, &waiter);
     CHECK_STATUS(status, EINPROGRESS);
     csk_workqueue_shutdown(&narrow, false);
     CHECK_STATUS(cancelled_in_told, ENOENT);
@@ -175,7 +175,7 @@ static void work_may_wait_for_room_in_its_own_queue_without_a_thread(void) {
     job_t waits, asks = job_named(1);
     next = job_named(2);
     fill(&waits);
-    CHECK_STATUS(csk_workqueue_enqueue_always(&narrow, &asks.work, back(0), queue_inside), 0);
+    CHECK_STATUS(csk_workqueue_submit(&narrow, back(0), &asks.work, CSK_WORK_OWN_TURN, CSK_NEVER, queue_inside), 0);
     STORE(&release, 1);
     wait_until(LOAD(&has_asked) && LOAD(&from_inside.told) == 1);
     drain(&narrow);
@@ -197,11 +197,11 @@ static void other_bounds_and_free_places_are_answered_at_once(void) {
         CHECK_STATUS(queue_when_room(&queue, &waiters[0], 0), 0);
         CHECK_STATUS(queue_when_room(&queue, &waiters[1], 1), when_full == CSK_WORKQUEUE_REFUSE ? EBUSY : 0);
         CHECK_EQ(notes_so_far(), when_full == CSK_WORKQUEUE_DROP_OLDEST);
-        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, NULL, &waiters[0].wait,
-                                                     is_told, NULL),
+        CHECK_STATUS(csk_workqueue_submit_when_room(&queue, 0, &waiters[0].job.work, 0, NULL, &waiters[0].wait, is_told,
+                                                    NULL),
                      EINVAL);
-        CHECK_STATUS(csk_workqueue_enqueue_when_room(&queue, &waiters[0].job.work, 0, false, run_job, &waiters[0].wait,
-                                                     NULL, NULL),
+        CHECK_STATUS(csk_workqueue_submit_when_room(&queue, 0, &waiters[0].job.work, 0, run_job, &waiters[0].wait, NULL,
+                                                    NULL),
                      EINVAL);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         drain(&queue);
@@ -222,7 +222,7 @@ static void *give_up_some(void *unused) {
     for (int i = 0; i < MANY; i++) {
         wait_until(LOAD(&queued_so_far) > (uint32_t)i);
         if (test_random(&state) % 2 == 0) continue;
-        if (csk_workqueue_room_cancel(&narrow, &many[i].wait) == 0) given_up[i] = 1;
+        if (csk_workqueue_wait_cancel(&narrow, &many[i].wait) == 0) given_up[i] = 1;
     }
     return NULL;
 }
@@ -237,8 +237,9 @@ static void told_or_given_up_and_never_both(void) {
     pthread_t canceller = start_thread(give_up_some, NULL);
     for (int i = 0; i < MANY; i++) {
         waiter_t *waiter = &many[i];
-        int status = csk_workqueue_enqueue_when_room(&narrow, &waiter->job.work, back(i % 3), i % 100 == 0, count_run,
-                                                     &waiter->wait, is_told, waiter);
+        int status = csk_workqueue_submit_when_room(&narrow, back(i % 3), &waiter->job.work,
+                                                    i % 100 == 0 ? CSK_WORK_BARRIER : 0, count_run, &waiter->wait,
+                                                    is_told, waiter);
         CHECK(status == 0 || status == EINPROGRESS);
         waiter->job.status = status;
         ADD(&queued_so_far, 1);
@@ -307,7 +308,7 @@ static void use_in_the_child(csk_workqueue_t *queue, csk_workqueue_wait_t *wait)
     job = job_named(7);
     alarm(TEST_WATCHDOG_S);
     forget_notes();
-    if (wait != NULL) CHECK_STATUS(csk_workqueue_room_cancel(&narrow, wait), ENOENT);
+    if (wait != NULL) CHECK_STATUS(csk_workqueue_wait_cancel(&narrow, wait), ENOENT);
     queue_job(queue, &job);
     wait_until(LOAD(&job.calls) == 1);
     drain(queue);

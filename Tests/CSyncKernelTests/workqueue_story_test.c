@@ -15,8 +15,7 @@ struct caller {
 
 static void *call(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status,
-          csk_workqueue_sync(caller->queue, caller->rank, false, caller->deadline_ns, do_nothing, NULL));
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, 0, caller->deadline_ns, do_nothing, NULL));
     return NULL;
 }
 
@@ -39,7 +38,7 @@ static void cancelling_work_that_queues_itself_again_takes_out_nothing_else(void
     CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
     for (int i = 0; i < 800 / TEST_SLOWDOWN; i++) {
         job_t barrier = job_named(i);
-        CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&wide, 0, &barrier.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
         for (int j = 0; j < 3; j++) {
             if (csk_workqueue_cancel(&wide, &restless) != 0) continue;
             CHECK_STATUS(csk_workqueue_enqueue(&wide, &restless, requeue), 0);
@@ -63,7 +62,8 @@ static void a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank(void) 
     CHECK_STATUS(csk_workqueue_init(&queue,
                                     &(csk_workqueue_attr_t){ .capacity = 1, .when_full = CSK_WORKQUEUE_DROP_OLDEST }),
                  0);
-    CHECK_STATUS(csk_workqueue_sync(&queue, back(1), false, CSK_NEVER, do_nothing, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(1), 0, CSK_NEVER, do_nothing, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_COUNTED, CSK_NEVER, do_nothing, NULL), EINVAL);
     struct caller caller = { &queue, back(0), CSK_NEVER, -1 };
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     pthread_t thread = start_thread(call, &caller);
@@ -90,7 +90,7 @@ static void as_many_barriers_as_works_take_no_longer_than_works(void) {
     STORE(&rounds, 0);
     for (int i = 0; i < COUNT; i++) {
         if (i % 2) CHECK_STATUS(csk_workqueue_enqueue(&queue, &jobs[i].work, requeue), 0);
-        else CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &jobs[i].work, requeue), 0);
+        else CHECK_STATUS(csk_workqueue_submit(&queue, 0, &jobs[i].work, CSK_WORK_BARRIER, CSK_NEVER, requeue), 0);
     }
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     end_queue(&queue);
@@ -127,7 +127,7 @@ static void the_next_turn_gives_no_room(uint32_t *release, uint32_t *release_nex
 static void run_a_job(void *job) { run_job(job, 0); }
 
 static void *call_with_a_job(void *job) {
-    CHECK_STATUS(csk_workqueue_sync_always(&wide, back(1), false, CSK_NEVER, run_a_job, job), 0);
+    CHECK_STATUS(csk_workqueue_sync(&wide, back(1), CSK_WORK_OWN_TURN, CSK_NEVER, run_a_job, job), 0);
     return NULL;
 }
 
@@ -162,7 +162,7 @@ static void what_came_before_a_place_was_given_stands_before_it(void) {
     queue_job(&wide, &next);
     pthread_t pusher = start_thread(push, &pushed);
     wait_until(somebody_waits_for_room());
-    CHECK_STATUS(csk_workqueue_enqueue_always(&wide, &over.work, back(0), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&wide, back(0), &over.work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     STORE(&release, 1);
     join_thread(pusher);
     STORE(&release_next, 1);
@@ -189,7 +189,7 @@ static void what_is_not_sorted_yet_begins_beside_what_is(void) {
     unsorted = job_named(2);
     sorted.go = &release;
     forget_notes();
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &barrier.work, queue_two), 0);
+    CHECK_STATUS(csk_workqueue_submit(&wide, 0, &barrier.work, CSK_WORK_BARRIER, CSK_NEVER, queue_two), 0);
     wait_until(LOAD(&unsorted.calls) == 1);
     STORE(&release, 1);
     end_queue(&wide);
@@ -206,7 +206,7 @@ static void a_callers_function_may_release_the_queue(void) {
         forget_notes();
         CHECK_STATUS(csk_workqueue_create(&queue, &(csk_workqueue_attr_t){ .width = i % 3 }), 0);
         queue_jobs(queue, jobs, 2);
-        CHECK_STATUS(csk_workqueue_sync(queue, back(0), true, CSK_NEVER, release_inside, queue), 0);
+        CHECK_STATUS(csk_workqueue_sync(queue, back(0), CSK_WORK_BARRIER, CSK_NEVER, release_inside, queue), 0);
         CHECK_EQ(notes_so_far(), 2);
     }
 }

@@ -45,8 +45,8 @@ static void higher_ranks_begin_first_and_equal_ones_by_arrival(void) {
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     for (int i = 0; i < 10; i++) {
         jobs[i] = job_named(given[i].name);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[i].work, csk_rank(given[i].priority, given[i].place),
-                                                  run_job),
+        CHECK_STATUS(csk_workqueue_submit(&queue, csk_rank(given[i].priority, given[i].place), &jobs[i].work, 0,
+                                          CSK_NEVER, run_job),
                      0);
     }
     CHECK_EQ(csk_workqueue_waiting(&queue), 10);
@@ -64,8 +64,8 @@ static void work_without_a_rank_has_the_priority_of_its_queue(void) {
     forget_notes();
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     queue_job(&queue, &jobs[0]);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[1].work, back(6), run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[2].work, back(8), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(6), &jobs[1].work, 0, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(8), &jobs[2].work, 0, CSK_NEVER, run_job), 0);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     drain(&queue);
     CHECK_NOTES(0, 1, 2);
@@ -123,11 +123,12 @@ static void a_barrier_runs_alone_between_what_came_before_and_after(void) {
     STORE(&go, 0);
     forget_notes();
     for (int i = 0; i < 2; i++) CHECK_STATUS(csk_workqueue_enqueue(&wide, &jobs[i].work, stay), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &jobs[2].work, is_alone), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &jobs[3].work, is_alone), 0);
+    CHECK_STATUS(csk_workqueue_submit(&wide, 0, &jobs[2].work, CSK_WORK_BARRIER, CSK_NEVER, is_alone), 0);
+    /* The rank of a barrier does not matter. */
+    CHECK_STATUS(csk_workqueue_submit(&wide, front(9), &jobs[3].work, CSK_WORK_BARRIER, CSK_NEVER, is_alone), 0);
     /* Of the highest rank, and waits for the barriers all the same; more than two could run. */
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&wide, &jobs[4].work, front(INT32_MAX), run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&wide, &jobs[5].work, is_alone), 0);
+    CHECK_STATUS(csk_workqueue_submit(&wide, front(INT32_MAX), &jobs[4].work, 0, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&wide, 0, &jobs[5].work, CSK_WORK_BARRIER, CSK_NEVER, is_alone), 0);
     queue_job(&wide, &jobs[6]);
     wait_until(LOAD(&inside) == 2);
     CHECK_EQ(csk_workqueue_waiting(&wide), 5);
@@ -146,8 +147,8 @@ static void a_cancelled_barrier_holds_nothing_back(void) {
     first.go = &release;
     forget_notes();
     queue_job(&queue, &first);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &second.work, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &barrier.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &second.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     queue_job(&queue, &later);
     wait_until(notes_so_far() == 1);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &second.work), 0);
@@ -170,7 +171,7 @@ static void note_call(void *context) {
 }
 
 static int sync_call(csk_workqueue_t *queue, csk_rank_t rank, int64_t deadline_ns, int name) {
-    return csk_workqueue_sync(queue, rank, false, deadline_ns, note_call, (void *)(intptr_t)name);
+    return csk_workqueue_sync(queue, rank, 0, deadline_ns, note_call, (void *)(intptr_t)name);
 }
 
 static void a_caller_comes_after_what_it_queued_and_runs_on_its_own_thread(void) {
@@ -200,8 +201,11 @@ struct caller {
 
 static void *call(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank, caller->barrier, caller->deadline_ns,
-                                              note_call, (void *)(intptr_t)caller->name));
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, caller->rank,
+                                              caller->barrier ? CSK_WORK_BARRIER
+                                              : 0             ? CSK_WORK_BARRIER
+                                                              : 0,
+                                              caller->deadline_ns, note_call, (void *)(intptr_t)caller->name));
     return NULL;
 }
 
@@ -218,7 +222,7 @@ static void callers_stand_in_the_order_of_ranks(void) {
             threads[i] = start_thread(call, &callers[i]);
             wait_until(csk_workqueue_waiting(&queue) == i + 1);
         }
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &work.work, back(1), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(1), &work.work, 0, CSK_NEVER, run_job), 0);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         for (int i = 0; i < 2; i++) join_thread(threads[i]);
         drain(&queue);
@@ -267,7 +271,7 @@ static void call_all(void *queue) {
     try_inside(queue);
     /* Through another queue it is the same thread's. */
     if (!csk_workqueue_is_current(&other))
-        CHECK_STATUS(csk_workqueue_sync(&other, back(0), false, CSK_NEVER, try_inside, queue), 0);
+        CHECK_STATUS(csk_workqueue_sync(&other, back(0), 0, CSK_NEVER, try_inside, queue), 0);
     queue_job(queue, &queued_inside);
 }
 
@@ -287,7 +291,7 @@ static void what_would_wait_for_itself_is_told(void) {
         drain(&wide); /* up to the first */
         drain(&wide);
         CHECK_EQ(notes_so_far(), 2);
-        CHECK_STATUS(csk_workqueue_sync(&wide, back(0), false, CSK_NEVER, call_all, &wide), 0);
+        CHECK_STATUS(csk_workqueue_sync(&wide, back(0), 0, CSK_NEVER, call_all, &wide), 0);
         drain(&wide);
         CHECK(!csk_workqueue_is_current(&wide));
         end_queue(&wide);
@@ -305,9 +309,9 @@ static void a_work_that_is_raised_begins_earlier(void) {
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     for (int i = 0; i < 5; i++) {
         jobs[i] = job_named(i);
-        CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &jobs[i].work, back(priorities[i]), run_job), 0);
+        CHECK_STATUS(csk_workqueue_submit(&queue, back(priorities[i]), &jobs[i].work, 0, CSK_NEVER, run_job), 0);
     }
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &barrier.work, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &barrier.work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     queue_job(&queue, &later[0]);
     queue_job(&queue, &later[1]);
     CHECK_STATUS(csk_workqueue_raise(&queue, back(0), &jobs[1].work), 0);
@@ -332,7 +336,7 @@ static void cancelling_takes_out_what_has_not_begun(void) {
     wait_until(notes_so_far() == 1);
     queue_job(&queue, &plain);
     queue_job(&queue, &kept);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &ranked.work, back(4), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(4), &ranked.work, 0, CSK_NEVER, run_job), 0);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &busy.work), ENOENT);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &never.work), ENOENT);
     CHECK_STATUS(csk_workqueue_cancel(&queue, &plain.work), 0);
@@ -414,10 +418,10 @@ static void bad_input_is_refused_and_changes_nothing(void) {
     CHECK_STATUS(csk_workqueue_init(&queue, NULL), 0);
     job_t job = job_named(0);
     CHECK_STATUS(csk_workqueue_enqueue(&queue, &job.work, NULL), EINVAL);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &job.work, 0, NULL), EINVAL);
-    CHECK_STATUS(csk_workqueue_enqueue_until(&queue, &job.work, 0, CSK_NEVER, NULL), EINVAL);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &job.work, NULL), EINVAL);
-    CHECK_STATUS(csk_workqueue_sync(&queue, 0, false, CSK_NEVER, NULL, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &job.work, 0, CSK_NEVER, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &job.work, 0, CSK_NEVER, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &job.work, CSK_WORK_BARRIER, CSK_NEVER, NULL), EINVAL);
+    CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, NULL, NULL), EINVAL);
     CHECK_STATUS(csk_workqueue_resume(&queue), EPERM);
     forget_notes();
     queue_job(&queue, &job);

@@ -38,8 +38,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 __attribute__((noinline)) void wait_for_room_later(line_t *line);
 __attribute__((noinline)) void wait_for_end_later(line_t *line);
 void wait_for_room_later(line_t *line) {
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&line->queue, &line->second.work, back(0), false, run_job, &line->wait,
-                                                 is_told, line),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&line->queue, back(0), &line->second.work, 0, run_job, &line->wait,
+                                                is_told, line),
                  EINPROGRESS);
     __asm__ __volatile__("" ::: "memory");
 }
@@ -53,7 +53,7 @@ static void begin(line_t *line) {
     CHECK_EQ(LOAD(&line->told), 0);
 }
 static int give_up(line_t *line) {
-    return (line->way == 0 ? csk_workqueue_room_cancel : csk_workqueue_drain_cancel)(&line->queue, &line->wait);
+    return (line->way == 0 ? csk_workqueue_wait_cancel : csk_workqueue_wait_cancel)(&line->queue, &line->wait);
 }
 /* Waits for 2 ms at least, and then for what the queue says. */
 static int64_t wait_and_resume(line_t *line) {
@@ -140,8 +140,8 @@ static void what_need_not_wait_is_not_counted(void) {
     CHECK_STATUS(line.status, 0);
     check_outcomes(&line, "later: at once", 0, 0, 0);
     line.way = 0;
-    CHECK_STATUS(csk_workqueue_enqueue_when_room(&line.queue, &line.first.work, back(0), false, run_job, &line.wait,
-                                                 is_told, &line),
+    CHECK_STATUS(csk_workqueue_submit_when_room(&line.queue, back(0), &line.first.work, 0, run_job, &line.wait, is_told,
+                                                &line),
                  0);
     check_outcomes(&line, "later: at once", 0, 0, 0);
     csk_metrics_stop();

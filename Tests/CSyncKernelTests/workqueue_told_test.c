@@ -41,10 +41,10 @@ __attribute__((noinline)) int wait_for_end(line_t *line);
     __asm__ __volatile__("" ::: "memory"); \
     return status_
 int wait_for_turn(line_t *line) {
-    IS_LAST(csk_workqueue_sync(&line->queue, back(0), false, line->deadline_ns, nothing, NULL));
+    IS_LAST(csk_workqueue_sync(&line->queue, back(0), 0, line->deadline_ns, nothing, NULL));
 }
 int wait_for_room(line_t *line) {
-    IS_LAST(csk_workqueue_enqueue_until(&line->queue, &line->second.work, back(0), line->deadline_ns, run_job));
+    IS_LAST(csk_workqueue_submit(&line->queue, back(0), &line->second.work, 0, line->deadline_ns, run_job));
 }
 int wait_for_end(line_t *line) { IS_LAST(csk_workqueue_drain(&line->queue, line->deadline_ns)); }
 
@@ -186,7 +186,7 @@ static void who_comes_in_at_once_has_not_waited(void) {
     CHECK_STATUS(csk_metrics_start(), 0);
     csk_workqueue_t queue = CSK_WORKQUEUE_INITIALIZER(.capacity = 4, .name = "at once");
     job_t job = job_named(0);
-    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, nothing, NULL), 0);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), 0, CSK_NEVER, nothing, NULL), 0);
     drain(&queue);
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     queue_job(&queue, &job);
@@ -201,8 +201,7 @@ static void a_caller_in_the_line_for_room_waits_for_room(void) {
     CHECK_STATUS(csk_metrics_start(), 0);
     line_t line;
     make(&line, 1, "caller", NULL);
-    CHECK_STATUS(csk_workqueue_sync(&line.queue, back(0), false, csk_deadline_after(1000000), nothing, NULL),
-                 ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_sync(&line.queue, back(0), 0, csk_deadline_after(1000000), nothing, NULL), ETIMEDOUT);
     check_outcomes("caller", CSK_WAITS_FOR_ROOM, 0, 1, 0);
     check_outcomes("caller", CSK_WAITS_FOR_TURN, 0, 0, 0);
     csk_metrics_stop();

@@ -11,13 +11,13 @@ struct caller {
 
 static void *take_own_turn(void *context) {
     struct caller *caller = context;
-    STORE(&caller->status, csk_workqueue_sync_always(caller->queue, back(0), false, CSK_NEVER, note_call,
-                                                     (void *)(intptr_t)caller->name));
+    STORE(&caller->status, csk_workqueue_sync(caller->queue, back(0), CSK_WORK_OWN_TURN, CSK_NEVER, note_call,
+                                              (void *)(intptr_t)caller->name));
     return NULL;
 }
 
 static void queue_always(csk_workqueue_t *queue, job_t *job) {
-    CHECK_STATUS(csk_workqueue_enqueue_always(queue, &job->work, back(0), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(queue, back(0), &job->work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
 }
 
 /* ---- A wait is a wait -------------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static void a_caller_runs_nothing_that_others_queued(void) {
             forget_notes();
             STORE(&strangers, 0);
             for (int i = 0; i < 20; i++) CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[i], must_run_elsewhere), 0);
-            CHECK_STATUS(csk_workqueue_sync(&queue, back(0), true, CSK_NEVER, note_call, (void *)7), 0);
+            CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_BARRIER, CSK_NEVER, note_call, (void *)7), 0);
             CHECK_EQ(LOAD(&strangers), 20);
             CHECK_NOTES(7);
         }
@@ -79,9 +79,11 @@ static void a_caller_is_back_at_its_deadline_whatever_is_before_it(void) {
         wait_until(LOAD(&held) == HELD);
         for (int i = 0; i < 3; i++) CHECK_STATUS(csk_workqueue_enqueue(&queue, &works[i], stay_until_told), 0);
         int64_t deadline_ns = csk_deadline_after(5000000);
-        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), true, deadline_ns, note_call, NULL), ETIMEDOUT);
+        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_BARRIER, deadline_ns, note_call, NULL), ETIMEDOUT);
         CHECK_GE(csk_now(), deadline_ns);
-        CHECK_STATUS(csk_workqueue_sync_always(&queue, back(0), true, deadline_ns, note_call, NULL), ETIMEDOUT);
+        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, deadline_ns, note_call,
+                                        NULL),
+                     ETIMEDOUT);
         STORE(&may_end, 1);
         end_queue(&queue);
         wait_until(LOAD(&held) == 0);
@@ -97,12 +99,12 @@ static void a_full_queue_that_refuses_refuses_its_callers_too(void) {
     forget_notes();
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
     queue_job(&queue, &first);
-    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, note_call, NULL), EBUSY);
-    CHECK_STATUS(csk_workqueue_sync_always(&queue, back(0), false, csk_now(), note_call, NULL), ETIMEDOUT);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), 0, CSK_NEVER, note_call, NULL), EBUSY);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_OWN_TURN, csk_now(), note_call, NULL), ETIMEDOUT);
     CHECK_EQ(csk_workqueue_waiting(&queue), 1);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     drain(&queue);
-    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, note_call, (void *)1), 0);
+    CHECK_STATUS(csk_workqueue_sync(&queue, back(0), 0, CSK_NEVER, note_call, (void *)1), 0);
     CHECK_NOTES(0, 1);
     end_queue(&queue);
 }
@@ -164,7 +166,8 @@ static void who_drops_looks_behind_a_barrier_of_its_own_turn(void) {
     job_t barrier = job_named(10), own = job_named(11), jobs[] = { job_named(0), job_named(1), job_named(2) };
     forget_notes();
     CHECK_STATUS(csk_workqueue_suspend(&queue), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &barrier.work, run_job), 0);
+    CHECK_STATUS(
+        csk_workqueue_submit(&queue, 0, &barrier.work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     queue_always(&queue, &own);
     for (int i = 0; i < 3; i++) queue_job(&queue, &jobs[i]);
     CHECK_NOTES(0);
@@ -192,15 +195,18 @@ static void a_shutdown_that_cancels_leaves_own_turns_in_their_order(void) {
     forget_notes();
     for (int i = 0; i < 5; i++) own[i] = job_named(10 + i);
     for (int i = 0; i < 4; i++) others[i] = job_named(i);
-    CHECK_STATUS(csk_workqueue_enqueue_ranked(&queue, &others[0].work, back(5), run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &own[0].work, back(4), run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(5), &others[0].work, 0, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(4), &own[0].work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     queue_job(&queue, &others[1]);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &own[1].work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &own[2].work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier(&queue, &others[2].work, run_job), 0);
+    CHECK_STATUS(
+        csk_workqueue_submit(&queue, 0, &own[1].work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(
+        csk_workqueue_submit(&queue, 0, &own[2].work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, 0, &others[2].work, CSK_WORK_BARRIER, CSK_NEVER, run_job), 0);
     queue_job(&queue, &others[3]);
-    CHECK_STATUS(csk_workqueue_enqueue_barrier_always(&queue, &own[3].work, run_job), 0);
-    CHECK_STATUS(csk_workqueue_enqueue_always(&queue, &own[4].work, back(7), run_job), 0);
+    CHECK_STATUS(
+        csk_workqueue_submit(&queue, 0, &own[3].work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
+    CHECK_STATUS(csk_workqueue_submit(&queue, back(7), &own[4].work, CSK_WORK_OWN_TURN, CSK_NEVER, run_job), 0);
     csk_workqueue_shutdown(&queue, true);
     CHECK_NOTES(0, 1, 2, 3);
     for (int i = 0; i < 4; i++) CHECK_STATUS(others[i].status, ECANCELED);
@@ -223,8 +229,8 @@ static void own_turns_come_in_order_after_the_shutdown_too(void) {
             queue_always(&queue, &jobs[i]);
         }
         CHECK_STATUS(csk_workqueue_enqueue(&queue, &refused.work, run_job), ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), false, CSK_NEVER, note_call, NULL), ESHUTDOWN);
-        CHECK_STATUS(csk_workqueue_sync_always(&queue, back(0), false, CSK_NEVER, note_call, (void *)50), 0);
+        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), 0, CSK_NEVER, note_call, NULL), ESHUTDOWN);
+        CHECK_STATUS(csk_workqueue_sync(&queue, back(0), CSK_WORK_OWN_TURN, CSK_NEVER, note_call, (void *)50), 0);
         CHECK_EQ(notes_so_far(), 51);
         for (int i = 0; i <= 50; i++) CHECK_EQ(notes[i], i);
         end_queue(&queue);

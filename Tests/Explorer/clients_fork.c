@@ -372,8 +372,8 @@ static void queues_work(void) {
     EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_parent), 0);
 }
 static void queues_ranked(void) {
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK),
-                                              runs_in_parent),
+    EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, csk_rank(1, CSK_PLACE_BACK), &shared->works[1], 0, CSK_NEVER,
+                                      runs_in_parent),
                  0);
     csk_workqueue_cancel(&shared->queue, &shared->works[1]);
 }
@@ -382,8 +382,9 @@ static void forks_and_queues(void) {
     EXPECT_EQUAL(csk_workqueue_cancel(&shared->queue, &shared->works[0]), ENOENT);
     EXPECT_EQUAL(csk_workqueue_waiting(&shared->queue), 0);
     EXPECT_EQUAL(csk_workqueue_enqueue(&shared->queue, &shared->works[0], runs_in_child), 0);
-    EXPECT_EQUAL(
-        csk_workqueue_enqueue_ranked(&shared->queue, &shared->works[1], csk_rank(1, CSK_PLACE_BACK), runs_in_child), 0);
+    EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, csk_rank(1, CSK_PLACE_BACK), &shared->works[1], 0, CSK_NEVER,
+                                      runs_in_child),
+                 0);
     explore_wait(&shared->ran, 2);
     EXPECT_EQUAL(csk_workqueue_drain(&shared->queue, CSK_NEVER), 0);
     EXPECT_EQUAL(csk_workqueue_destroy(&shared->queue), 0);

@@ -92,7 +92,8 @@ static void three_ran(void) {
 }
 static void enqueues_barriers(void) {
     for (int i = 0; i < 2; i++)
-        EXPECT_EQUAL(csk_workqueue_enqueue_barrier(&shared->queue, &shared->works[i], run_work), 0);
+        EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, 0, &shared->works[i], CSK_WORK_BARRIER, CSK_NEVER, run_work),
+                     0);
 }
 CLIENT(work_end_serial, .setup = make_serial, .threads = { enqueues_two, enqueues_third }, .check = three_ran)
 CLIENT(work_end_drain, .setup = make_serial, .threads = { drains }, .check = queue_is_at_rest, .preemptions = 1)

@@ -232,15 +232,15 @@ static void runs_urgent(csk_work_t *work, int status) {
     runs(work, status);
 }
 static void queue_urgent(int index, csk_rank_t rank) {
-    shared->jobs[index].accepted = csk_workqueue_enqueue_ranked(shared->queue, &shared->jobs[index].work, rank,
-                                                                runs_urgent);
+    shared->jobs[index].accepted = csk_workqueue_submit(shared->queue, rank, &shared->jobs[index].work, 0, CSK_NEVER,
+                                                        runs_urgent);
     __atomic_fetch_or(&told, 1u << index, __ATOMIC_SEQ_CST);
 }
 static void queue_three(csk_rank_t rank) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);
     for (int i = 0; i < 3; i++) {
         csk_work_t *work = &shared->jobs[i].work;
-        shared->jobs[i].accepted = csk_workqueue_enqueue_ranked(shared->queue, work, rank, runs_behind_urgent);
+        shared->jobs[i].accepted = csk_workqueue_submit(shared->queue, rank, work, 0, CSK_NEVER, runs_behind_urgent);
     }
     EXPECT_EQUAL(csk_workqueue_resume(shared->queue), 0);
 }
@@ -267,13 +267,17 @@ static void is_called(void *context) {
     (void)context;
     enter();
     EXPECT(csk_workqueue_is_current(shared->queue));
-    EXPECT_EQUAL(csk_workqueue_sync(shared->queue, 0, false, CSK_NEVER, is_called, NULL), EDEADLK);
+    EXPECT_EQUAL(csk_workqueue_sync(shared->queue, 0, 0, CSK_NEVER, is_called, NULL), EDEADLK);
     leave();
     __atomic_fetch_add(&shared->calls, 1, __ATOMIC_RELAXED);
 }
 static int call_until(int64_t deadline_ns, csk_rank_t rank, bool barrier) {
     uint32_t before = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
-    int status = csk_workqueue_sync(shared->queue, rank, barrier, deadline_ns, is_called, NULL);
+    int status = csk_workqueue_sync(shared->queue, rank,
+                                    barrier ? CSK_WORK_BARRIER
+                                    : 0     ? CSK_WORK_BARRIER
+                                            : 0,
+                                    deadline_ns, is_called, NULL);
     if (status == 0) EXPECT(__atomic_load_n(&shared->calls, __ATOMIC_RELAXED) > before);
     else if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
@@ -327,7 +331,8 @@ static void runs_alone(csk_work_t *work, int status) {
     runs(work, status);
 }
 static void queue_barrier(int index) {
-    shared->jobs[index].accepted = csk_workqueue_enqueue_barrier(shared->queue, &shared->jobs[index].work, runs_alone);
+    shared->jobs[index].accepted = csk_workqueue_submit(shared->queue, 0, &shared->jobs[index].work, CSK_WORK_BARRIER,
+                                                        CSK_NEVER, runs_alone);
 }
 static void queues_around_a_barrier(void) {
     queue_one(0);
@@ -418,7 +423,7 @@ CLIENT(workqueue_room, .setup = make_narrow, .threads = { queues_0_1, queues_2_3
 static void queues_soon(void) {
     for (int i = 2; i < 4; i++) {
         int64_t deadline_ns = explore_now() + 4000;
-        int status = csk_workqueue_enqueue_until(shared->queue, &shared->jobs[i].work, own_rank(), deadline_ns, runs);
+        int status = csk_workqueue_submit(shared->queue, own_rank(), &shared->jobs[i].work, 0, deadline_ns, runs);
         EXPECT(status == 0 || (status == ETIMEDOUT && explore_now() >= deadline_ns));
         shared->jobs[i].accepted = status;
     }
@@ -551,7 +556,7 @@ static void releases(void *context) {
 }
 static void calls_the_end(void) {
     queue_one(0);
-    EXPECT_EQUAL(csk_workqueue_sync(shared->queue, own_rank(), false, CSK_NEVER, releases, NULL), 0);
+    EXPECT_EQUAL(csk_workqueue_sync(shared->queue, own_rank(), 0, CSK_NEVER, releases, NULL), 0);
     EXPECT_EQUAL(shared->jobs[0].calls, 1);
 }
 CLIENT(workqueue_released_by_a_caller, .setup = make_on_heap, .threads = { calls_the_end }, .check = end_came_once,

@@ -43,17 +43,19 @@ static void runs(csk_work_t *work, int status) {
 }
 static void queue_plain(int index, int32_t priority) {
     job_t *job = &shared->jobs[index];
-    job->accepted = csk_workqueue_enqueue_ranked(&shared->queue, &job->counted.work, rank_of(priority), runs);
+    job->accepted = csk_workqueue_submit(&shared->queue, rank_of(priority), &job->counted.work, 0, CSK_NEVER, runs);
 }
 static void queue_counted(int index, int32_t priority) {
     job_t *job = &shared->jobs[index];
     job->is_counted = true;
-    job->accepted = csk_workqueue_enqueue_counted(&shared->queue, &job->counted, rank_of(priority), CSK_NEVER, runs);
+    job->accepted = csk_workqueue_submit(&shared->queue, rank_of(priority), &job->counted.work, CSK_WORK_COUNTED,
+                                         CSK_NEVER, runs);
 }
 static void queue_counted_always(int index, int32_t priority) {
     job_t *job = &shared->jobs[index];
     job->is_counted = true;
-    job->accepted = csk_workqueue_enqueue_counted_always(&shared->queue, &job->counted, rank_of(priority), runs);
+    job->accepted = csk_workqueue_submit(&shared->queue, rank_of(priority), &job->counted.work,
+                                         CSK_WORK_COUNTED | CSK_WORK_OWN_TURN, CSK_NEVER, runs);
     EXPECT_EQUAL(job->accepted, 0);
 }
 static void suspends(void) { EXPECT_EQUAL(csk_workqueue_suspend(&shared->queue), 0); }
@@ -169,7 +171,8 @@ CLIENT(workqueue_overtaken_and_taken_out, .setup = make_serial, .threads = { que
 static void runs_as_barrier(csk_work_t *work, int status) { runs(work, status); }
 static void queue_barrier_always(int index) {
     job_t *job = &shared->jobs[index];
-    job->accepted = csk_workqueue_enqueue_barrier_always(&shared->queue, &job->counted.work, runs_as_barrier);
+    job->accepted = csk_workqueue_submit(&shared->queue, 0, &job->counted.work, CSK_WORK_BARRIER | CSK_WORK_OWN_TURN,
+                                         CSK_NEVER, runs_as_barrier);
 }
 static void shuts_down_around_a_barrier(void) {
     suspends();
@@ -194,7 +197,8 @@ static void queues_and_shuts_down_inside(void) {
     queue_counted_always(0, LOW);
     queue_counted_always(1, LOW);
     job_t *job = &shared->jobs[2];
-    job->accepted = csk_workqueue_enqueue_ranked(&shared->queue, &job->counted.work, rank_of(HIGH), shuts_down_inside);
+    job->accepted = csk_workqueue_submit(&shared->queue, rank_of(HIGH), &job->counted.work, 0, CSK_NEVER,
+                                         shuts_down_inside);
     queue_plain(3, OWN);
     queue_counted_always(4, HIGH);
     resumes();
@@ -221,7 +225,7 @@ static void is_called(void *context) {
     shared->calls++;
 }
 static void calls_low(void) {
-    EXPECT_EQUAL(csk_workqueue_sync(&shared->queue, rank_of(LOW), false, CSK_NEVER, is_called, NULL), 0);
+    EXPECT_EQUAL(csk_workqueue_sync(&shared->queue, rank_of(LOW), 0, CSK_NEVER, is_called, NULL), 0);
 }
 /* It came before the three that are queued once it waits, so it runs before the last two of them. */
 static void queues_three_behind_the_caller(void) {
@@ -250,7 +254,7 @@ static void queues_one_to_pass(void) {
 }
 static void calls_high(void) {
     explore_wait(&shared->flag, 1);
-    EXPECT_EQUAL(csk_workqueue_sync_always(&shared->queue, rank_of(HIGH), false, CSK_NEVER, is_called, NULL), 0);
+    EXPECT_EQUAL(csk_workqueue_sync(&shared->queue, rank_of(HIGH), CSK_WORK_OWN_TURN, CSK_NEVER, is_called, NULL), 0);
 }
 static void one_of_both_passed(void) {
     all_called();

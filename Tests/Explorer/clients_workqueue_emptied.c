@@ -77,7 +77,9 @@ static void queues_one_that_stays(void) {
     explore_wait(&shared->flags[0], 1);
     shared->jobs[STAYS].accepted = 1;
     csk_work_t *work = &shared->jobs[STAYS].work;
-    EXPECT_EQUAL(csk_workqueue_enqueue_always(&shared->queue, work, csk_workqueue_rank(&shared->queue), runs), 0);
+    EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, csk_workqueue_rank(&shared->queue), work, CSK_WORK_OWN_TURN,
+                                      CSK_NEVER, runs),
+                 0);
 }
 CLIENT_EMPTIED(workqueue_emptied, make, .threads = { queues_and_cancels, queues_one_that_stays })
 

@@ -94,8 +94,8 @@ CLIENT_LATE(workqueue_late_for_room, make_narrow, .threads = { fills_and_works, 
 static void in_turn(void *context) { (void)context; }
 static void sync_as(int who) {
     explore_wait(&shared->flags[1], 1);
-    EXPECT_EQUAL(
-        csk_workqueue_sync(&shared->queue, csk_workqueue_rank(&shared->queue), false, CSK_NEVER, in_turn, NULL), 0);
+    EXPECT_EQUAL(csk_workqueue_sync(&shared->queue, csk_workqueue_rank(&shared->queue), 0, CSK_NEVER, in_turn, NULL),
+                 0);
     came(who);
 }
 static void calls_1(void) { sync_as(1); }

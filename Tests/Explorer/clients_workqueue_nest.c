@@ -92,7 +92,8 @@ static void queues_and_shuts_down(void) {
     for (int i = 0; i < 2; i++) queue_it(&shared->jobs[i]);
     drain_by(&shared->drains[0], 2);
     count(&shared->queued);
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, &shared->jobs[2].work, csk_rank(5, CSK_PLACE_BACK), runs),
+    EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, csk_rank(5, CSK_PLACE_BACK), &shared->jobs[2].work, 0, CSK_NEVER,
+                                      runs),
                  0);
     explore_set(&shared->flag, 1);
     csk_workqueue_shutdown(&shared->queue, true);

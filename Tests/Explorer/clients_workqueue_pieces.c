@@ -50,7 +50,7 @@ static void runs(csk_work_t *work, int status) {
 }
 static void queue_ranked(int index, csk_rank_t rank) {
     csk_work_t *work = &shared->jobs[index].work;
-    EXPECT_EQUAL(csk_workqueue_enqueue_ranked(&shared->queue, work, rank, runs), 0);
+    EXPECT_EQUAL(csk_workqueue_submit(&shared->queue, rank, work, 0, CSK_NEVER, runs), 0);
     shared->jobs[index].accepted = 1;
 }
 static void queue_own(int from, int to) {

@@ -43,8 +43,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 
 static int ask(int index, int job) {
     told_t *told = &shared->waits[index];
-    int status = csk_workqueue_enqueue_when_room(&shared->queue, &shared->jobs[job], csk_rank(0, CSK_PLACE_BACK), false,
-                                                 runs, &told->wait, is_told, told);
+    int status = csk_workqueue_submit_when_room(&shared->queue, csk_rank(0, CSK_PLACE_BACK), &shared->jobs[job], 0,
+                                                runs, &told->wait, is_told, told);
     EXPECT(status == 0 || status == EINPROGRESS || status == ESHUTDOWN);
     if (status != EINPROGRESS) told->told = 1;
     if (told->status != ESHUTDOWN)
@@ -64,7 +64,7 @@ static void asks_and_gives_up(void) {
         told->told = 1;
         return;
     }
-    if (csk_workqueue_room_cancel(&shared->queue, &told->wait) != 0) return;
+    if (csk_workqueue_wait_cancel(&shared->queue, &told->wait) != 0) return;
     EXPECT_EQUAL(told->told, 0);
     told->given_up = true;
     told->told = 1;
@@ -86,7 +86,7 @@ static void asks_and_drains(void) {
     ask(1, 1);
     told_t *told = &shared->waits[0];
     csk_workqueue_drain_async(&shared->queue, &told->wait, is_told, told);
-    if (csk_workqueue_drain_cancel(&shared->queue, &told->wait) == 0) {
+    if (csk_workqueue_wait_cancel(&shared->queue, &told->wait) == 0) {
         EXPECT_EQUAL(told->told, 0);
         told->given_up = true;
         told->told = 1;

@@ -69,7 +69,7 @@ static void queue_one(int index) {
 static void queue_always(int index) {
     job_t *job = &shared->jobs[index];
     job->stays = true;
-    job->accepted = csk_workqueue_enqueue_always(shared->queue, &job->work, own_rank(), runs);
+    job->accepted = csk_workqueue_submit(shared->queue, own_rank(), &job->work, CSK_WORK_OWN_TURN, CSK_NEVER, runs);
     EXPECT_EQUAL(job->accepted, 0);
 }
 static bool came_before(uint32_t first, uint32_t second) {
@@ -88,8 +88,8 @@ static void is_called(void *context) {
 }
 static int call_until(int64_t deadline_ns, bool always) {
     shared->calling[explore_thread()] = 1;
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(shared->queue, own_rank(), false,
-                                                                           deadline_ns, is_called, NULL);
+    uint32_t flags = always ? CSK_WORK_OWN_TURN : 0;
+    int status = csk_workqueue_sync(shared->queue, own_rank(), flags, deadline_ns, is_called, NULL);
     shared->calling[explore_thread()] = 0;
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
@@ -189,8 +189,8 @@ static void is_told(csk_workqueue_wait_t *wait) {
 static int ask_for_room(int index, int job) {
     ask_t *ask = &shared->asks[index];
     ask->job = job;
-    int status = csk_workqueue_enqueue_when_room(shared->queue, &shared->jobs[job].work, own_rank(), false, runs,
-                                                 &ask->wait, is_told, ask);
+    int status = csk_workqueue_submit_when_room(shared->queue, own_rank(), &shared->jobs[job].work, 0, runs, &ask->wait,
+                                                is_told, ask);
     EXPECT(status == 0 || status == EINPROGRESS || status == ESHUTDOWN);
     if (status != EINPROGRESS) ask->told = 1;
     if (status == ESHUTDOWN) return shared->jobs[job].accepted = status;
@@ -200,7 +200,7 @@ static int ask_for_room(int index, int job) {
 }
 static void give_up(int index) {
     ask_t *ask = &shared->asks[index];
-    int status = csk_workqueue_room_cancel(shared->queue, &ask->wait);
+    int status = csk_workqueue_wait_cancel(shared->queue, &ask->wait);
     EXPECT(status == 0 || status == ENOENT);
     if (status != 0) return;
     EXPECT_EQUAL(ask->told, 0);
@@ -265,7 +265,7 @@ static void is_called_in_order(void *context) {
 static int call_behind(int64_t deadline_ns) {
     explore_wait(&shared->flag, 1);
     shared->calling[explore_thread()] = 1;
-    int status = csk_workqueue_sync(shared->queue, own_rank(), false, deadline_ns, is_called_in_order, NULL);
+    int status = csk_workqueue_sync(shared->queue, own_rank(), 0, deadline_ns, is_called_in_order, NULL);
     shared->calling[explore_thread()] = 0;
     if (status == 0) __atomic_fetch_add(&shared->granted, 1, __ATOMIC_RELAXED);
     if (status == ETIMEDOUT) EXPECT(explore_now() >= deadline_ns);
@@ -320,17 +320,12 @@ static void calls_behind_or_is_refused(void) { EXPECT_EQUAL(call_behind(CSK_NEVE
 CLIENT(workqueue_line_shut_down, .setup = make_narrow,
        .threads = { makes_a_line_and_shuts_down, calls_always, calls_behind_or_is_refused }, .check = all_told)
 
-static int enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, csk_work_function_t function) {
-    return csk_workqueue_enqueue_beyond(queue, work, rank, 0, function);
-}
-
 /* What can't be refused comes again and again, until somebody got the room that it leaves. */
 static void comes_again(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, 0);
     if (shared->asks[0].told) return;
-    bool stays = ((job_t *)work)->stays;
-    EXPECT_EQUAL((stays ? csk_workqueue_enqueue_always : enqueue_beyond)(shared->queue, work, own_rank(), comes_again),
-                 0);
+    uint32_t flags = ((job_t *)work)->stays ? CSK_WORK_OWN_TURN : (uint32_t)WORK_BEYOND;
+    EXPECT_EQUAL(csk_workqueue_submit(shared->queue, own_rank(), work, flags, CSK_NEVER, comes_again), 0);
 }
 static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);

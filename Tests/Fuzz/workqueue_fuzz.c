@@ -116,40 +116,31 @@ static csk_rank_t any_name(csk_rank_t rank, int index) {
 
 enum { PLAIN, RANKED, UNTIL, BARRIER, ALWAYS, BARRIER_ALWAYS };
 
-static int enqueue_real(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns,
+static int enqueue_real(int work, int queue, int how, bool counted, csk_rank_t rank, int64_t deadline_ns,
                         csk_work_function_t function) {
-    csk_work_t *plain = &works[work].work;
-    switch (how) {
-    case RANKED: return csk_workqueue_enqueue_ranked(queues[queue], plain, rank, function);
-    case UNTIL: return csk_workqueue_enqueue_until(queues[queue], plain, rank, deadline_ns, function);
-    case BARRIER: return csk_workqueue_enqueue_barrier(queues[queue], plain, function);
-    case ALWAYS: return csk_workqueue_enqueue_always(queues[queue], plain, rank, function);
-    case BARRIER_ALWAYS: return csk_workqueue_enqueue_barrier_always(queues[queue], plain, function);
-    default: return csk_workqueue_enqueue(queues[queue], plain, function);
-    }
+    uint32_t flags = counted ? CSK_WORK_COUNTED : 0;
+    if (how == PLAIN) return csk_workqueue_enqueue(queues[queue], &works[work].work, function);
+    if (how == BARRIER || how == BARRIER_ALWAYS) flags |= CSK_WORK_BARRIER;
+    if (how == ALWAYS || how == BARRIER_ALWAYS) flags |= CSK_WORK_OWN_TURN;
+    return csk_workqueue_submit(queues[queue], rank, &works[work].work, flags, deadline_ns, function);
 }
 
-static int enqueue_counted(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns,
-                           csk_work_function_t function) {
-    if (how == ALWAYS) return csk_workqueue_enqueue_counted_always(queues[queue], &works[work], rank, function);
-    return csk_workqueue_enqueue_counted(queues[queue], &works[work], rank, deadline_ns, function);
-}
-/* Every other work is counted, where there is a function for that. */
+/* Every other work is counted, of those that name a rank. */
 static bool is_counted(int work, int how) { return work % 2 == 1 && (how == RANKED || how == UNTIL || how == ALWAYS); }
 
 static void enqueue_how(int work, int queue, int how, csk_rank_t rank, int64_t deadline_ns) {
-    static const char *const names[] = { "", "_ranked", "_until", "_barrier", "_always", "_barrier_always" };
+    static const char *const names[] = { "", ", ranked", ", until", ", barrier", ", always", ", barrier, always" };
     bool barrier = how == BARRIER || how == BARRIER_ALWAYS, always = how == ALWAYS || how == BARRIER_ALWAYS;
     if (how == PLAIN || barrier) rank = model_rank(queue);
     bool may_wait = how == UNTIL ? fuzz_actor() != ACTOR_TIMER : model_may_block(), counted = is_counted(work, how);
     if (counted) rank = any_name(rank, work / 2);
     model_has_place(work, counted);
-    NOTE("csk_workqueue_enqueue%s(%d, %d), rank %+" PRId64, names[how], queue, work, rank - model_rank(queue));
+    NOTE("csk_workqueue_submit(%d, %d)%s, rank %+" PRId64, queue, work, names[how], rank - model_rank(queue));
     int expected = model_enqueue(work, queue, rank, barrier, always ? ALWAYS_IN : BY_THE_BOUND, may_wait);
     if (expected == MODEL_WAITS && !may_wait) return;
-    int status = (counted ? enqueue_counted : enqueue_real)(work, queue, how, rank, deadline_ns, on_work);
+    int status = enqueue_real(work, queue, how, counted, rank, deadline_ns, on_work);
     if (expected == MODEL_WAITS) expected = model_room_ended(status, how == UNTIL ? deadline_ns : CSK_NEVER);
-    fuzz_expect_status("csk_workqueue_enqueue", status, expected);
+    fuzz_expect_status("csk_workqueue_submit", status, expected);
 }
 
 static void enqueue(int queue) {
@@ -179,19 +170,16 @@ static void enqueue_when_room(int queue) {
     bool barrier = how == 1;
     csk_rank_t rank = how == 2 ? any_rank(queue) : model_rank(queue);
     repeats[work] = 0;
-    NOTE("csk_workqueue_enqueue_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait,
+    NOTE("csk_workqueue_submit_when_room(%d, %d), wait %d, rank %+" PRId64 "%s", queue, work, wait,
          rank - model_rank(queue), barrier ? ", barrier" : "");
     bool counted = work % 2 == 1 && !barrier;
     if (counted) rank = any_name(rank, work / 2);
     model_has_place(work, counted);
-    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier), status;
-    if (counted)
-        status = csk_workqueue_enqueue_counted_when_room(queues[queue], &works[work], rank, on_work, &waits[wait],
-                                                         on_wait, &repeats[wait]);
-    else
-        status = csk_workqueue_enqueue_when_room(queues[queue], &works[work].work, rank, barrier, on_work, &waits[wait],
-                                                 on_wait, &repeats[wait]);
-    fuzz_expect_status("csk_workqueue_enqueue_when_room", status, expected);
+    int expected = model_enqueue_when_room(wait, work, queue, rank, barrier);
+    uint32_t flags = counted ? CSK_WORK_COUNTED : barrier ? CSK_WORK_BARRIER : 0;
+    int status = csk_workqueue_submit_when_room(queues[queue], rank, &works[work].work, flags, on_work, &waits[wait],
+                                                on_wait, &repeats[wait]);
+    fuzz_expect_status("csk_workqueue_submit_when_room", status, expected);
 }
 
 static void cancel(int work) {
@@ -217,11 +205,11 @@ static void sync(int queue) {
     bool at_once = model_sync_is_at_once(queue, rank, barrier, always);
     if (at_once && how == 3) deadline_ns = CSK_NEVER;
     if (!at_once && fuzz_actor() == ACTOR_TIMER) return;
-    NOTE("csk_workqueue_sync%s(%d), the caller %d, rank %+" PRId64 "%s", always ? "_always" : "", queue, entry,
+    NOTE("csk_workqueue_sync(%d)%s, the caller %d, rank %+" PRId64 "%s", queue, always ? ", always" : "", entry,
          rank - model_rank(queue), barrier ? ", barrier" : "");
     int expected = model_sync(entry, queue, rank, barrier, always, deadline_ns);
-    int status = (always ? csk_workqueue_sync_always : csk_workqueue_sync)(queues[queue], rank, barrier, deadline_ns,
-                                                                           on_turn, (void *)(intptr_t)entry);
+    uint32_t flags = (barrier ? CSK_WORK_BARRIER : 0) | (always ? CSK_WORK_OWN_TURN : 0);
+    int status = csk_workqueue_sync(queues[queue], rank, flags, deadline_ns, on_turn, (void *)(intptr_t)entry);
     NOTE("csk_workqueue_sync of the caller %d: %d", entry, status);
     if (expected == MODEL_WAITS) expected = model_sync_ended(status);
     fuzz_expect_status("csk_workqueue_sync", status, expected);
@@ -251,8 +239,8 @@ static void give_up_wait(void) {
     bool drains = model_is_drain(wait);
     NOTE("csk_workqueue_%s_cancel(%d, %d)", drains ? "drain" : "room", queue, wait);
     int expected = (drains ? model_drain_cancel : model_room_cancel)(wait, queue);
-    int status = (drains ? csk_workqueue_drain_cancel : csk_workqueue_room_cancel)(queues[queue], &waits[wait]);
-    fuzz_expect_status("csk_workqueue_drain_cancel or _room_cancel", status, expected);
+    int status = (drains ? csk_workqueue_wait_cancel : csk_workqueue_wait_cancel)(queues[queue], &waits[wait]);
+    fuzz_expect_status("csk_workqueue_wait_cancel or _room_cancel", status, expected);
 }
 
 /* ---- Delayed work ------------------------------------------------------------------------------------------------ */

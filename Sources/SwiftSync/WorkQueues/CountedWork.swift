@@ -29,40 +29,29 @@ enum CountedWork {
 
     static func make(
         _ item: UnsafeMutablePointer<csk_work_t>, _ function: @escaping csk_work_function_t
-    ) -> UnsafeMutablePointer<csk_counted_work_t> {
+    ) -> UnsafeMutablePointer<csk_work_t> {
         let memory = UnsafeMutablePointer<Memory>.allocate(capacity: 1)
         unsafe memory.initialize(to: Memory(item: item, function: function))
-        return unsafe memory.pointer(to: \.counted)!
+        return unsafe memory.pointer(to: \.counted.work)!
     }
 
     /// Frees the memory of work that the kernel has not accepted, but not the item.
-    static func unmake(_ counted: UnsafeMutablePointer<csk_counted_work_t>) { _ = unsafe take(counted) }
+    static func unmake(_ counted: UnsafeMutablePointer<csk_work_t>) { _ = unsafe take(counted) }
 }
 
 extension WorkQueueCore {
-    /// Queues an item by `plain`; or by `counted` if the queue's bypass limit applies to all work. Returns the kernel's
-    /// status.
+    /// Queues an item at `rank`, as `flags` says (`CSK_WORK_OWN_TURN`); as counted work if the queue's bypass limit
+    /// applies to all work. Returns the kernel's status.
     @inline(__always)
-    func enqueue(
-        _ item: UnsafeMutablePointer<csk_work_t>, _ function: @escaping csk_work_function_t,
-        plain: (UnsafeMutablePointer<csk_work_t>) -> Int32,
-        counted: (UnsafeMutablePointer<csk_counted_work_t>) -> Int32
+    func submit(
+        _ item: UnsafeMutablePointer<csk_work_t>, rank: Int64, flags: UInt32 = 0,
+        _ function: @escaping csk_work_function_t
     ) -> Int32 {
-        if !isLimited { return unsafe plain(item) }
-        let work = unsafe CountedWork.make(item, function), status = unsafe counted(work)
+        if !isLimited { return unsafe csk_workqueue_submit(queue, rank, item, flags, Deadline.never, function) }
+        let work = unsafe CountedWork.make(item, function)
+        let status = unsafe csk_workqueue_submit(
+            queue, rank, work, flags | CSK_WORK_COUNTED, Deadline.never, CountedWork.called)
         if status != 0 { unsafe CountedWork.unmake(work) }
         return status
-    }
-
-    /// Queues an item at `rank`.
-    @inline(__always)
-    func enqueue(
-        _ item: UnsafeMutablePointer<csk_work_t>, rank: Int64, _ function: @escaping csk_work_function_t
-    ) -> Int32 {
-        unsafe enqueue(item, function) {
-            unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, function)
-        } counted: {
-            unsafe csk_workqueue_enqueue_counted(queue, $0, rank, Deadline.never, CountedWork.called)
-        }
     }
 }

@@ -45,8 +45,8 @@ extension WorkQueueCore {
         }
         let status =
             unsafe barrier
-            ? csk_workqueue_enqueue_barrier(queue, work, RecordedWork.called)
-            : enqueue(work, rank: rank, RecordedWork.called)
+            ? csk_workqueue_submit(queue, rank, work, CSK_WORK_BARRIER, Deadline.never, RecordedWork.called)
+            : submit(work, rank: rank, RecordedWork.called)
         return unsafe accepted(status, work) { unsafe WorkItem.take($0, as: RecordedWork.self).drop() }
     }
 

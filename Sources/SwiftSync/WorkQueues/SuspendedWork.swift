@@ -65,34 +65,29 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         self.work = unsafe work
         recorder?.record(.pushed, id: id, tag: core.label)
         _ = unsafe reference.retain()
-        let status = unsafe enqueue(work)
+        let status = unsafe submit(work)
         if status == EINPROGRESS { return 0 }
         if status != 0 { unsafe reference.release() }
         return status
     }
 
-    private func enqueue(_ work: UnsafeMutablePointer<csk_counted_work_t>) -> Int32 {
+    private func submit(_ work: UnsafeMutablePointer<csk_counted_work_t>) -> Int32 {
         let plain = unsafe work.pointer(to: \.work)!
-        return switch admission {
-        case .always where barrier: unsafe csk_workqueue_enqueue_barrier_always(core.queue, plain, Self.called)
-        case .always: unsafe csk_workqueue_enqueue_counted_always(core.queue, work, rank, Self.called)
-        case .suspending where core.callersWaitForRoom: unsafe enqueueWhenRoom(work)
-        case _ where barrier: unsafe csk_workqueue_enqueue_barrier(core.queue, plain, Self.called)
-        default: unsafe csk_workqueue_enqueue_counted(core.queue, work, rank, Deadline.never, Self.called)
-        }
+        var flags = CSK_WORK_COUNTED
+        if barrier { flags |= CSK_WORK_BARRIER }
+        if case .suspending = admission, core.callersWaitForRoom { return unsafe submitWhenRoom(plain, flags) }
+        if case .always = admission { flags |= CSK_WORK_OWN_TURN }
+        return unsafe csk_workqueue_submit(core.queue, rank, plain, flags, Deadline.never, Self.called)
     }
 
-    private func enqueueWhenRoom(_ work: UnsafeMutablePointer<csk_counted_work_t>) -> Int32 {
+    private func submitWhenRoom(_ work: UnsafeMutablePointer<csk_work_t>, _ flags: UInt32) -> Int32 {
         let room = UnsafeMutablePointer<csk_workqueue_wait_t>.allocate(capacity: 1)
         unsafe room.initialize(to: csk_workqueue_wait_t())
         self.room = unsafe room
         let reference = unsafe Unmanaged.passRetained(self)
         let context = unsafe reference.toOpaque()
-        let status =
-            unsafe barrier
-            ? csk_workqueue_enqueue_when_room(
-                core.queue, work.pointer(to: \.work)!, rank, true, Self.called, room, Self.told, context)
-            : csk_workqueue_enqueue_counted_when_room(core.queue, work, rank, Self.called, room, Self.told, context)
+        let status = unsafe csk_workqueue_submit_when_room(
+            core.queue, rank, work, flags, Self.called, room, Self.told, context)
         waitsForRoom = status == EINPROGRESS
         if !waitsForRoom {
             hasNoPlace.store(false, ordering: .relaxed)
@@ -103,7 +98,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     override func withdraw(_ cause: Int32) {
         if waitsForRoom, let room { unsafe room.pointee.given_up_as = cause }
-        if waitsForRoom, unsafe csk_workqueue_room_cancel(core.queue, room) == 0 {
+        if waitsForRoom, unsafe csk_workqueue_wait_cancel(core.queue, room) == 0 {
             release()
         } else if unsafe csk_workqueue_cancel(core.queue, work!.pointer(to: \.work)!) != 0 {
             return

@@ -92,7 +92,9 @@ struct WorkQueueCore: @unchecked Sendable {
 
     func async(rank: Int64, tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
         if !slot.isEmpty { return asyncAside(tag: tag, rank: rank, body) }
-        return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_ranked(queue, $0, rank, WorkItem.runBody) }
+        return unsafe enqueue(body) {
+            unsafe csk_workqueue_submit(queue, rank, $0, 0, Deadline.never, WorkItem.runBody)
+        }
     }
 
     /// Submits work if there is a recorder, or if the bypass limit applies to all work. Returns true if the queue has
@@ -100,12 +102,14 @@ struct WorkQueueCore: @unchecked Sendable {
     @inline(never)
     private func asyncAside(tag: String?, rank: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: tag, rank: rank, recorder, body) }
-        return unsafe enqueue(body) { unsafe enqueue($0, rank: rank, WorkItem.runBody) }
+        return unsafe enqueue(body) { unsafe submit($0, rank: rank, WorkItem.runBody) }
     }
 
     func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
         if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
-        return unsafe enqueue(body) { unsafe csk_workqueue_enqueue_barrier(queue, $0, WorkItem.runBody) }
+        return unsafe enqueue(body) {
+            unsafe csk_workqueue_submit(queue, ownRank, $0, CSK_WORK_BARRIER, Deadline.never, WorkItem.runBody)
+        }
     }
 
     func reportNoMemory() -> Bool {
@@ -135,19 +139,15 @@ struct WorkQueueCore: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    private typealias Sync = (
-        UnsafeMutablePointer<csk_workqueue_t>?, csk_rank_t, Bool, Int64,
-        (@convention(c) (UnsafeMutableRawPointer?) -> Void)?, UnsafeMutableRawPointer?
-    ) -> Int32
-
-    /// Waits for its turn, and runs `body` on this thread. Returns 0, or the status for which `body` did not run.
-    private func sync(_ call: Sync, rank: Int64, barrier: Bool, deadline: Int64, _ body: () -> Void) -> Int32 {
+    /// Waits for its turn, and runs `body` on this thread. `flags` are `CSK_WORK_BARRIER` and `CSK_WORK_OWN_TURN`.
+    /// Returns 0, or the status for which `body` did not run.
+    private func sync(rank: Int64, flags: UInt32, deadline: Int64, _ body: () -> Void) -> Int32 {
         withoutActuallyEscaping(body) { body in
             recorded(body) { body in
                 var body = body
                 return unsafe withUnsafeMutablePointer(to: &body) {
-                    unsafe call(
-                        queue, rank, barrier, deadline,
+                    unsafe csk_workqueue_sync(
+                        queue, rank, flags, deadline,
                         { unsafe $0!.assumingMemoryBound(to: (() -> Void).self).pointee() }, $0
                     )
                 }
@@ -158,7 +158,8 @@ struct WorkQueueCore: @unchecked Sendable {
     /// Performs ``WorkQueueBase/sync(_:)``. The call is never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
-        let status = unsafe sync(csk_workqueue_sync_always, rank: rank, barrier: barrier, deadline: Deadline.never) {
+        let flags = (barrier ? CSK_WORK_BARRIER : 0) | CSK_WORK_OWN_TURN
+        let status = sync(rank: rank, flags: flags, deadline: Deadline.never) {
             do throws(E) { result = .success(try body()) } catch { result = .failure(error) }
         }
         guard status == 0, let result else { stop(status, "sync") }
@@ -169,7 +170,7 @@ struct WorkQueueCore: @unchecked Sendable {
     func sync<R>(rank: Int64, barrier: Bool, _ limit: TimeLimit?, _ body: () throws -> R) throws -> R {
         var result: Result<R, any Error>?
         let deadline = limit?.deadline() ?? Deadline.passed
-        let status = unsafe sync(csk_workqueue_sync, rank: rank, barrier: barrier, deadline: deadline) {
+        let status = sync(rank: rank, flags: barrier ? CSK_WORK_BARRIER : 0, deadline: deadline) {
             result = Result(catching: body)
         }
         guard status == 0, let result else { throw error(status) }

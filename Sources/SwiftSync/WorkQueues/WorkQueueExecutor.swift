@@ -26,11 +26,7 @@ struct QueuedJob {
             fatalError("\(core.type) \(core.label): no memory for a job")
         }
         let rank = core.rank(of: priority)
-        let status = unsafe core.enqueue(work, run) {
-            unsafe csk_workqueue_enqueue_always(core.queue, $0, rank, run)
-        } counted: {
-            unsafe csk_workqueue_enqueue_counted_always(core.queue, $0, rank, CountedWork.called)
-        }
+        let status = unsafe core.submit(work, rank: rank, flags: CSK_WORK_OWN_TURN, run)
         testStep("QueuedJob: is queued", queue)
         if status != 0 { core.stop(status, "enqueue(_: job)") }
     }

@@ -9,7 +9,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
     @safe private let wait: UnsafeMutablePointer<csk_workqueue_wait_t>
     /// The record of the work if the bypass limit applies to all work. It is written before the wait is registered, and
     /// the kernel owns it once that has ended with zero.
-    @safe private var counted: UnsafeMutablePointer<csk_counted_work_t>?
+    @safe private var counted: UnsafeMutablePointer<csk_work_t>?
 
     /// The caller owns the work until the wait has ended with zero. From then on the queue owns it.
     init(_ core: WorkQueueCore, _ work: UnsafeMutablePointer<csk_work_t>) {
@@ -36,13 +36,14 @@ final class RoomWait: TaskWait, @unchecked Sendable {
         rank: Int64, barrier: Bool, _ function: @escaping csk_work_function_t, _ context: UnsafeMutableRawPointer
     ) -> Int32 {
         if barrier || !core.isLimited {
-            return unsafe csk_workqueue_enqueue_when_room(
-                core.queue, work, rank, barrier, function, wait, Self.told, context)
+            let flags = barrier ? CSK_WORK_BARRIER : 0
+            return unsafe csk_workqueue_submit_when_room(
+                core.queue, rank, work, flags, function, wait, Self.told, context)
         }
         let counted = unsafe CountedWork.make(work, function)
         self.counted = unsafe counted
-        return unsafe csk_workqueue_enqueue_counted_when_room(
-            core.queue, counted, rank, CountedWork.called, wait, Self.told, context)
+        return unsafe csk_workqueue_submit_when_room(
+            core.queue, rank, counted, CSK_WORK_COUNTED, CountedWork.called, wait, Self.told, context)
     }
 
     /// The wait has ended with a nonzero status: the caller owns the work again.
@@ -50,7 +51,7 @@ final class RoomWait: TaskWait, @unchecked Sendable {
 
     override func withdraw(_ cause: Int32) {
         unsafe wait.pointee.given_up_as = cause
-        guard unsafe csk_workqueue_room_cancel(core.queue, wait) == 0 else { return }
+        guard unsafe csk_workqueue_wait_cancel(core.queue, wait) == 0 else { return }
         unsafe Unmanaged.passUnretained(self).release()
         resolve(cause)
     }
@@ -88,7 +89,7 @@ final class DrainWait: TaskWait, @unchecked Sendable {
 
     override func withdraw(_ cause: Int32) {
         unsafe wait.pointee.given_up_as = cause
-        guard unsafe csk_workqueue_drain_cancel(core.queue, wait) == 0 else { return }
+        guard unsafe csk_workqueue_wait_cancel(core.queue, wait) == 0 else { return }
         unsafe Unmanaged.passUnretained(self).release()
         resolve(cause)
     }

@@ -126,8 +126,8 @@ static void resume_and_drain(void) {
     must(csk_workqueue_drain(queue, CSK_NEVER));
 }
 static void enqueue(void) { must(csk_workqueue_enqueue(queue, &works[next++], ran)); }
-static void enqueue_ranked(void) {
-    must(csk_workqueue_enqueue_ranked(queue, &works[next++], csk_rank(1, CSK_PLACE_BACK), ran));
+static void submit(void) {
+    must(csk_workqueue_submit(queue, csk_rank(1, CSK_PLACE_BACK), &works[next++], 0, CSK_NEVER, ran));
 }
 static void push_and_pop(void) {
     csk_pqueue_item_t *taken;
@@ -186,10 +186,7 @@ static const operation_t operations[] = {
     { .name = "csk_sem, a callback at once", .call = sem_callback_at_once },
     { .name = "csk_gate, a callback at once", .call = gate_callback_at_once },
     { .name = "csk_workqueue_enqueue behind others", .call = enqueue, .before = suspend, .after = resume_and_drain },
-    { .name = "csk_workqueue_enqueue_ranked behind others",
-      .call = enqueue_ranked,
-      .before = suspend,
-      .after = resume_and_drain },
+    { .name = "csk_workqueue_submit behind others", .call = submit, .before = suspend, .after = resume_and_drain },
     { .name = "csk_pqueue, push and pop", .call = push_and_pop },
     { .name = "csk_rcu, a read section", .call = read_section },
     { .name = "csk_tls_get", .call = tls_get },

@@ -12,15 +12,14 @@
  * A thread that waits in one of these calls runs nothing that others queued. A queue knows which threads are inside its
  * functions: a call from there that would wait for itself gives EDEADLK.
  *
- * Work and callers *of their own turn* come by the functions whose names end in _always. They are neither refused nor
- * dropped, whatever the queue is doing: they take no room of a queue with a bound, full or not, and after a shutdown
- * they still run in order. Callers that can handle such an error use the other functions.
+ * Work and callers *of their own turn* come with CSK_WORK_OWN_TURN. They are neither refused nor dropped, whatever the
+ * queue is doing: they take no room of a queue with a bound, full or not, and after a shutdown they still run in order.
+ * Callers that can handle such an error do without it.
  *
  * Work that ends its thread (pthread_exit) has ended with it. That is reported, the next work begins, and periodic work
  * goes on; see pool.h. It is ILLEGAL for a function that runs on its caller's thread to end that thread, or to leave by
- * an exception or longjmp, since its section would never end. These are the functions of csk_workqueue_sync and
- * csk_workqueue_sync_always, those of waits, and those called with an error. Where the thread may be cancelled inside,
- * disable that.
+ * an exception or longjmp, since its section would never end. These are the functions of csk_workqueue_sync, those of
+ * waits, and those called with an error. Where the thread may be cancelled inside, disable that.
  *
  * All functions but csk_workqueue_init may be called from the queue's own work too; some say EDEADLK there.
  *
@@ -198,48 +197,47 @@ CSK_API void csk_workqueue_release(csk_workqueue_t *queue);
 CSK_API void csk_workqueue_retain(csk_workqueue_t *queue);
 CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 
-/* Queues `work` with the queue's own priority. It is wait-free without a bound. It may block on a full queue with
- * CSK_WORKQUEUE_WAIT. It may be called from anywhere, the queue's own work included. O(1). Returns 0; EINVAL (no
- * function); ESHUTDOWN; EBUSY (the queue is full); EAGAIN or ENOMEM (no worker can be had); or EDEADLK (the queue is
- * full, and the caller is inside the queue's own work, which room waits for). After an error the work was not queued,
- * and its function is not called. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
-
-/* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
- * first, equal ones by arrival. EINVAL also on a queue that drops its oldest, which knows one priority only. O(log n)
- * amortized. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                                      csk_work_function_t function);
-
-/* Queues `work` with a rank, and waits for room until `deadline_ns` at most. After that it returns ETIMEDOUT. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                                     int64_t deadline_ns, csk_work_function_t function);
-
-/* Queues work of its own turn, as the jobs of an executor are. It is accepted on a full queue and after the shutdown,
- * in order, and always called with 0. Only csk_workqueue_cancel takes it out. Wait-free. Returns 0; EINVAL (as above);
- * EAGAIN or ENOMEM when no worker can be had. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                                      csk_work_function_t function);
-
-/* These queue `work` as csk_workqueue_enqueue_until and _always do, under the queue's bypass limit. Once so many later
+/* What a work is, added together in `flags`; 0 for a plain one.
+ *
+ * BARRIER: it begins when all that was accepted before it has ended, and it runs alone: work accepted later waits for
+ * it, whatever its rank. On a serial queue too, where all work runs alone. Its own rank does not matter.
+ *
+ * OWN_TURN: it is of its own turn, as the jobs of an executor are. It is accepted on a full queue and after the
+ * shutdown, in order, and always called with 0. Only csk_workqueue_cancel takes it out.
+ *
+ * COUNTED: it is the first member of a csk_counted_work_t, and under the queue's bypass limit. Once so many later
  * arrivals have begun before it, it goes next, unless the first in order came before it. With CSK_PLACE_UNNAMED the
  * rank is that of an unnamed plain priority. Where more than CSK_ARRIVALS_STEPS counted works wait, a pass by an
  * uncounted one may also be counted for some that came after it. So the limit is never exceeded, but some works may be
  * overtaken less often. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted(csk_workqueue_t *queue, csk_counted_work_t *work,
-                                                       csk_rank_t rank, int64_t deadline_ns,
-                                                       csk_work_function_t function);
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_always(csk_workqueue_t *queue, csk_counted_work_t *work,
-                                                              csk_rank_t rank, csk_work_function_t function);
+#define CSK_WORK_BARRIER 1u
+#define CSK_WORK_COUNTED 2u
+#define CSK_WORK_OWN_TURN 4u
 
-/* Queues work that begins when all that was accepted before it has ended, and that runs alone: work accepted later
- * waits for it, whatever its rank. On a serial queue too, where all work runs alone. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work,
-                                                       csk_work_function_t function);
+/* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
+ * first, equal ones by arrival. It is wait-free without a bound. On a full queue with CSK_WORKQUEUE_WAIT it blocks
+ * until there is room, or until `deadline_ns`. It may be called from anywhere, the queue's own work included. O(1), and
+ * O(log n) amortized with another rank than the queue's own.
+ *
+ * Returns 0; EINVAL (no function, unknown flags, or another rank on a queue that drops its oldest, which knows one
+ * priority only); ESHUTDOWN; EBUSY (the queue is full); EAGAIN or ENOMEM (no worker can be had); ETIMEDOUT; or EDEADLK
+ * (the queue is full, and the caller is inside the queue's own work, which room waits for). After an error the work was
+ * not queued, and its function is not called. With CSK_WORK_OWN_TURN there is no ESHUTDOWN, EBUSY, ETIMEDOUT or
+ * EDEADLK. */
+CSK_API CSK_MUST_USE int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags,
+                                              int64_t deadline_ns, csk_work_function_t function);
 
-/* Queues a barrier of its own turn, as csk_workqueue_enqueue_always does. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work,
-                                                              csk_work_function_t function);
+/* The rank of work that names none: of the queue's own priority. Never blocks. */
+static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) {
+    return csk_rank(queue->priority, CSK_PLACE_BACK);
+}
+
+/* Queues plain work with the queue's own priority, as csk_workqueue_submit does. On a full queue with
+ * CSK_WORKQUEUE_WAIT it waits for room however long that takes. O(1). */
+CSK_MUST_USE static inline int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work,
+                                                     csk_work_function_t function) {
+    return csk_workqueue_submit(queue, csk_workqueue_rank(queue), work, 0, CSK_NEVER, function);
+}
 
 /* Takes work out that has not begun. After 0 its function is not called for it any more. After ENOENT the work has
  * begun, was called already, or was never queued and is zero-filled. The work's memory must still be there. O(1), and
@@ -254,17 +252,14 @@ CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_wor
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Without earlier work that is
  * at once. Else the workers run the earlier work, and the caller runs only its own function. It blocks until
- * `deadline_ns` at most. With `barrier` true it takes its turn as csk_workqueue_enqueue_barrier has it. With
- * CSK_WORKQUEUE_WAIT the caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. Returns
- * 0; EINVAL as csk_workqueue_enqueue_ranked does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no
- * worker can be had; EBUSY on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller
- * was dropped, or the queue was shut down before its turn). After an error the function was not called. */
-CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
-                                            void (*function)(void *), void *context);
-
-/* Calls function(context) as work of its own turn. It gives no ESHUTDOWN, no ECANCELED and no EBUSY. */
-CSK_API CSK_MUST_USE int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier,
-                                                   int64_t deadline_ns, void (*function)(void *), void *context);
+ * `deadline_ns` at most. `flags`: CSK_WORK_BARRIER and CSK_WORK_OWN_TURN, as of work. With CSK_WORKQUEUE_WAIT the
+ * caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. Returns 0; EINVAL as
+ * csk_workqueue_submit does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had;
+ * EBUSY on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller was dropped, or the
+ * queue was shut down before its turn). With CSK_WORK_OWN_TURN there is no ESHUTDOWN, ECANCELED or EBUSY. After an
+ * error the function was not called. */
+CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t flags,
+                                            int64_t deadline_ns, void (*function)(void *), void *context);
 
 /* After csk_workqueue_suspend nothing begins until as many calls of csk_workqueue_resume have been made as of
  * csk_workqueue_suspend; a resume beyond that gets EPERM. What runs goes on. Up to 65 535 calls suspend; a further one
@@ -304,29 +299,23 @@ struct csk_workqueue_wait {
  * is due while the thread is in another is called once that has returned. */
 CSK_API void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
                                        void (*function)(csk_workqueue_wait_t *), void *context);
-/* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more.
- * After ENOENT it was or will be called. The wait's memory must still be there. O(1). */
-CSK_API int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
-/* Queues `work` as csk_workqueue_enqueue_ranked and _barrier do, but waits for room without a thread. It may be called
- * from anywhere, the queue's own work included, since it does not block. O(1), and O(log n) amortized for ranked work.
- * On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Waits get room in the order of their arrival. Then
- * function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be short.
+/* Queues `work` as csk_workqueue_submit does, but waits for room without a thread. It may be called from anywhere, the
+ * queue's own work included, since it does not block. O(1), and O(log n) amortized with another rank than the queue's
+ * own. On a full queue with CSK_WORKQUEUE_WAIT it returns EINPROGRESS. Waits get room in the order of their arrival.
+ * Then function(wait) is called once, by the thread that makes room or shuts the queue down, and it must be short.
  * wait->status is 0 where `work` was queued, whose function may be called before or meanwhile, and ESHUTDOWN where it
- * was not. All else is as those functions have it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EBUSY, EAGAIN,
- * ENOMEM. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                                         bool barrier, csk_work_function_t work_function,
-                                                         csk_workqueue_wait_t *wait,
-                                                         void (*function)(csk_workqueue_wait_t *), void *context);
-/* Queues a counted work, as csk_workqueue_enqueue_when_room does. */
-CSK_API CSK_MUST_USE int csk_workqueue_enqueue_counted_when_room(
-    csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank, csk_work_function_t work_function,
-    csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context);
-/* Gives the wait up, which the metrics count as wait->given_up_as says. After 0 its function is not called any more,
- * and its work was not queued. After ENOENT the function was or will be called, with either status. The wait's memory
- * must still be there. O(1). */
-CSK_API int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
+ * was not. All else is as csk_workqueue_submit has it, and `wait` is not in use: 0, EINVAL, ESHUTDOWN, EBUSY,
+ * EAGAIN, ENOMEM. */
+CSK_API CSK_MUST_USE int csk_workqueue_submit_when_room(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work,
+                                                        uint32_t flags, csk_work_function_t work_function,
+                                                        csk_workqueue_wait_t *wait,
+                                                        void (*function)(csk_workqueue_wait_t *), void *context);
+
+/* Gives a drain or a wait for room up, which the metrics count as wait->given_up_as says. After 0 its function is not
+ * called any more, and its work was not queued. After ENOENT the function was or will be called, with either status.
+ * The wait's memory must still be there. O(1). */
+CSK_API int csk_workqueue_wait_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait);
 
 /* Has the queue accept nothing from now on but what is of its own turn; anything else gets ESHUTDOWN. What was accepted
  * still runs, on a suspended queue too. With `cancel` true, what has not begun and is not of its own turn is called

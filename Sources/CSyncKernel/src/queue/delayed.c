@@ -84,11 +84,8 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
 
 /* The timer's thread can't wait for room. So work that had to wait for its time takes no room. */
 static int queue_work(csk_workqueue_t *queue, csk_delayed_t *delayed) {
-    csk_rank_t rank = delayed->rank;
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT)
-        return csk_workqueue_enqueue_counted(queue, (csk_counted_work_t *)delayed, rank, CSK_NEVER, run);
-    return csk_workqueue_enqueue_beyond(queue, &delayed->work, csk_rank_in_order(rank), csk_work_counts(queue, rank),
-                                        run);
+    uint32_t beyond = queue->when_full == CSK_WORKQUEUE_WAIT ? WORK_BEYOND : 0;
+    return csk_workqueue_submit(queue, delayed->rank, &delayed->work, CSK_WORK_COUNTED | beyond, CSK_NEVER, run);
 }
 
 /* The first multiple of the period after `due_ns` that has not come yet. */

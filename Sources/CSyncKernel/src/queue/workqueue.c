@@ -74,7 +74,7 @@ __attribute__((always_inline)) static inline int push(csk_workqueue_t *queue, cs
 
 __attribute__((always_inline)) static inline int enqueue_prepared(csk_workqueue_t *queue, csk_work_t *work,
                                                                   int64_t deadline_ns) {
-    if (queue->capacity == 0) return push(queue, work);
+    if (queue->capacity == 0 || (work->kind & WORK_BEYOND)) return push(queue, work);
     return queue->when_full == CSK_WORKQUEUE_WAIT ? csk_workqueue_wait_for_room(queue, work, deadline_ns)
                                                   : enqueue_bounded(queue, work);
 }
@@ -92,8 +92,9 @@ static __attribute__((noinline)) int enqueue_closer(csk_workqueue_t *queue, csk_
     return status;
 }
 
-static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
-                   csk_work_function_t function) {
+__attribute__((always_inline)) static inline int submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work,
+                                                        uint32_t kind, int64_t deadline_ns,
+                                                        csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_METERED)))
@@ -101,8 +102,8 @@ static int enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, ui
     return enqueue_prepared(queue, work, deadline_ns);
 }
 
-static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
-                          csk_work_function_t function) {
+static int submit_always(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t kind,
+                         csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (error != 0) return error;
     put_into_inbox(queue, work);
@@ -110,73 +111,42 @@ static int enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t r
     return 0;
 }
 
-int csk_workqueue_enqueue_always(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                 csk_work_function_t function) {
-    return enqueue_always(queue, work, rank, WORK_STAYS, function);
+/* The kind of a work with these flags, and its rank among the others. */
+static uint32_t kind_of(const csk_workqueue_t *queue, uint32_t flags, csk_rank_t *rank) {
+    uint32_t kind = flags & ~(uint32_t)WORK_COUNTED;
+    if (flags & WORK_BARRIER) {
+        *rank = csk_workqueue_rank(queue);
+    } else if (flags & WORK_COUNTED) {
+        kind |= csk_work_counts(queue, *rank);
+        *rank = csk_rank_in_order(*rank);
+    }
+    return kind;
 }
 
-int csk_workqueue_enqueue_barrier_always(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
-    return enqueue_always(queue, work, csk_workqueue_rank(queue), WORK_STAYS | WORK_BARRIER, function);
+static __attribute__((noinline)) int submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work,
+                                                       uint32_t flags, int64_t deadline_ns,
+                                                       csk_work_function_t function) {
+    if (flags & ~(uint32_t)WORK_FLAGS) return EINVAL;
+    uint32_t kind = kind_of(queue, flags, &rank);
+    return flags & WORK_STAYS ? submit_always(queue, rank, work, kind, function)
+                              : submit(queue, rank, work, kind, deadline_ns, function);
 }
 
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
-                                 csk_work_function_t function) {
-    if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
-    int error = prepare(queue, work, rank, WORK_BEYOND | counts, function);
-    return error != 0 ? error : push(queue, work);
+int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags, int64_t deadline_ns,
+                         csk_work_function_t function) {
+    return flags == 0 ? submit(queue, rank, work, WORK_PLAIN, deadline_ns, function)
+                      : submit_with_flags(queue, rank, work, flags, deadline_ns, function);
 }
 
-int csk_workqueue_enqueue_counted(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
-                                  int64_t deadline_ns, csk_work_function_t function) {
-    return enqueue(queue, &work->work, csk_rank_in_order(rank), csk_work_counts(queue, rank), deadline_ns, function);
-}
-
-int csk_workqueue_enqueue_counted_always(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
-                                         csk_work_function_t function) {
-    uint32_t kind = WORK_STAYS | csk_work_counts(queue, rank);
-    return enqueue_always(queue, &work->work, csk_rank_in_order(rank), kind, function);
-}
-
-static int enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t kind,
-                             csk_work_function_t work_function, csk_workqueue_wait_t *wait,
-                             void (*function)(csk_workqueue_wait_t *), void *context) {
-    if (function == NULL) return EINVAL;
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT)
-        return enqueue(queue, work, rank, kind, CSK_NEVER, work_function);
+int csk_workqueue_submit_when_room(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags,
+                                   csk_work_function_t work_function, csk_workqueue_wait_t *wait,
+                                   void (*function)(csk_workqueue_wait_t *), void *context) {
+    if (function == NULL || (flags & ~(uint32_t)WORK_FLAGS)) return EINVAL;
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT || (flags & (WORK_STAYS | WORK_BEYOND)))
+        return csk_workqueue_submit(queue, rank, work, flags, CSK_NEVER, work_function);
+    uint32_t kind = kind_of(queue, flags, &rank);
     int error = prepare(queue, work, rank, kind, work_function);
     return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait, function, context);
-}
-
-int csk_workqueue_enqueue_when_room(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, bool barrier,
-                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
-                                    void (*function)(csk_workqueue_wait_t *), void *context) {
-    return enqueue_when_room(queue, work, rank, barrier ? WORK_BARRIER : WORK_PLAIN, work_function, wait, function,
-                             context);
-}
-
-int csk_workqueue_enqueue_counted_when_room(csk_workqueue_t *queue, csk_counted_work_t *work, csk_rank_t rank,
-                                            csk_work_function_t work_function, csk_workqueue_wait_t *wait,
-                                            void (*function)(csk_workqueue_wait_t *), void *context) {
-    return enqueue_when_room(queue, &work->work, csk_rank_in_order(rank), csk_work_counts(queue, rank), work_function,
-                             wait, function, context);
-}
-
-int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
-    return enqueue(queue, work, csk_workqueue_rank(queue), WORK_PLAIN, CSK_NEVER, function);
-}
-
-int csk_workqueue_enqueue_until(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, int64_t deadline_ns,
-                                csk_work_function_t function) {
-    return enqueue(queue, work, rank, WORK_PLAIN, deadline_ns, function);
-}
-
-int csk_workqueue_enqueue_ranked(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
-                                 csk_work_function_t function) {
-    return csk_workqueue_enqueue_until(queue, work, rank, CSK_NEVER, function);
-}
-
-int csk_workqueue_enqueue_barrier(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
-    return enqueue(queue, work, csk_workqueue_rank(queue), WORK_BARRIER, CSK_NEVER, function);
 }
 
 /* Its rank is its caller's until it is queued, and is read before the inbox has it. From then on it changes here alone,

@@ -96,12 +96,13 @@
  * longer waits. */
 enum {
     WORK_PLAIN = 0,
-    WORK_BARRIER = 1,
-    WORK_SYNC = 2, /* part of a csk_sync_call_t, whose thread runs it */
-    WORK_STAYS = 4,
-    WORK_BEYOND = 8,   /* takes no room: its caller can't wait for it */
-    WORK_TIMED = 16,   /* the metrics may know since when it waits, until it begins or is given up */
-    WORK_COUNTED = 32, /* under the bypass limit: a csk_arrival_t stands behind it */
+    WORK_BARRIER = CSK_WORK_BARRIER,
+    WORK_STAYS = CSK_WORK_OWN_TURN,
+    WORK_COUNTED = CSK_WORK_COUNTED, /* under the bypass limit: a csk_arrival_t stands behind it */
+    WORK_BEYOND = 8,                 /* takes no room, since its caller can't wait for it: delayed work */
+    WORK_FLAGS = WORK_BARRIER | WORK_STAYS | WORK_COUNTED | WORK_BEYOND, /* of csk_workqueue_submit */
+    WORK_SYNC = 16,  /* part of a csk_sync_call_t, whose thread runs it */
+    WORK_TIMED = 32, /* the metrics may know since when it waits, until it begins or is given up */
     WORK_EPOCH_SHIFT = 6
 };
 
@@ -146,9 +147,6 @@ static inline void csk_sync_call_answer(csk_sync_call_t *call, uint32_t answer) 
 }
 
 static inline uint32_t csk_workqueue_width(const csk_workqueue_t *queue) { return queue->width > 1 ? queue->width : 1; }
-static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) {
-    return csk_rank(queue->priority, CSK_PLACE_BACK);
-}
 static inline uint32_t csk_work_kind(const csk_workqueue_t *queue, uint32_t flags) {
     return flags | csk_load(&queue->epoch, CSK_RELAXED) << WORK_EPOCH_SHIFT;
 }
@@ -355,13 +353,6 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
  * EINPROGRESS. */
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context);
-
-/* ---- workqueue.c ---- */
-
-/* Queues work that takes no room, for callers that can't wait. It differs from csk_workqueue_enqueue_always in two
- * ways: it is refused after a shutdown, and the work does not stay. `counts`: 0, or WORK_COUNTED. */
-int csk_workqueue_enqueue_beyond(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank, uint32_t counts,
-                                 csk_work_function_t function);
 
 /* ---- workqueue_told.c ---- */
 

@@ -37,16 +37,13 @@ static csk_told_wait_t told_wait_for(const csk_workqueue_t *queue, uint32_t what
 
 /* ---- The line for room ------------------------------------------------------------------------------------------- */
 
-/* Called under the lock. Returns false when the wait is in no list any more. */
-static bool give_up(csk_workqueue_t *queue, csk_workqueue_wait_t **first, csk_workqueue_wait_t **last,
-                    csk_workqueue_wait_t *wait) {
-    if (wait->epoch != csk_load(&queue->epoch, CSK_RELAXED)) return false;
-    csk_wait_unlink(first, last, wait);
-    return true;
-}
-
-/* Called without the lock: whether the wait was given up, whose function is not called then. */
-static int given_up(const csk_workqueue_wait_t *wait, bool waits) {
+/* A wait for room has the work for which there is none. */
+int csk_workqueue_wait_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
+    csk_workqueue_lock(queue);
+    bool waits = wait->epoch == csk_load(&queue->epoch, CSK_RELAXED);
+    if (waits && wait->work != NULL) csk_wait_unlink(&queue->rooms, &queue->last_room, wait);
+    else if (waits) csk_wait_unlink(&queue->drains, NULL, wait);
+    csk_workqueue_unlock(queue);
     if (!waits) return ENOENT;
     csk_workqueue_wait_ended(wait, wait->given_up_as != 0 ? wait->given_up_as : ECANCELED);
     return 0;
@@ -126,7 +123,7 @@ static int await_answer(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_l
                         csk_wait_t *wait) {
     uint32_t seen = await(&call->word, deadline_ns, wait);
     if (seen == CSK_WORD_PARKED) {
-        if (in_line && csk_workqueue_room_cancel(queue, &call->room) == 0)
+        if (in_line && csk_workqueue_wait_cancel(queue, &call->room) == 0)
             return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
         /* Either the work is taken out here, or another thread has taken it: then the answer is on its way. */
         if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
@@ -177,13 +174,14 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
     return 0;
 }
 
-static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns, void (*function)(void *),
-                void *context) {
+int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t flags, int64_t deadline_ns,
+                       void (*function)(void *), void *context) {
+    uint32_t kind = flags | WORK_SYNC;
     if (CSK_UNLIKELY(csk_rank_is_unnamed(rank) || queue->bypass_limit != 0)) {
-        if (!(kind & WORK_BARRIER)) kind |= csk_work_counts(queue, rank);
+        if (!(flags & WORK_BARRIER)) kind |= csk_work_counts(queue, rank);
         rank = csk_rank_in_order(rank);
     }
-    if (function == NULL) return EINVAL;
+    if (function == NULL || (flags & ~(uint32_t)(WORK_BARRIER | WORK_STAYS))) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     if (csk_section_inside(queue)) return EDEADLK;
     int error = csk_workqueue_ready(queue);
@@ -197,16 +195,6 @@ static int sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t 
     return error;
 }
 
-int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
-                       void (*function)(void *), void *context) {
-    return sync(queue, rank, WORK_SYNC | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
-}
-
-int csk_workqueue_sync_always(csk_workqueue_t *queue, csk_rank_t rank, bool barrier, int64_t deadline_ns,
-                              void (*function)(void *), void *context) {
-    return sync(queue, rank, WORK_SYNC | WORK_STAYS | (barrier ? WORK_BARRIER : 0), deadline_ns, function, context);
-}
-
 /* ---- Room -------------------------------------------------------------------------------------------------------- */
 
 static void end_wait(csk_workqueue_wait_t *wait) {
@@ -217,9 +205,7 @@ static void end_wait(csk_workqueue_wait_t *wait) {
 static int await_in_list(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, int64_t deadline_ns) {
     csk_wait_t wait = wait_for(queue, what, self, deadline_ns);
     uint32_t seen = await(&self->word, deadline_ns, &wait);
-    int status = seen != CSK_WORD_PARKED         ? ENOENT
-                 : what == CSK_WAITS_FOR_DRAINED ? csk_workqueue_drain_cancel(queue, self)
-                                                 : csk_workqueue_room_cancel(queue, self);
+    int status = seen != CSK_WORD_PARKED ? ENOENT : csk_workqueue_wait_cancel(queue, self);
     if (seen == CSK_WORD_PARKED && status != 0) seen = await(&self->word, CSK_NEVER, &wait);
     csk_waits_end(&wait);
     if (status == 0) return ETIMEDOUT;
@@ -273,13 +259,6 @@ int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_wor
     return ask_for_room(queue, work, wait, function, context, PREPARED);
 }
 
-int csk_workqueue_room_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
-    csk_workqueue_lock(queue);
-    bool waits = give_up(queue, &queue->rooms, &queue->last_room, wait);
-    csk_workqueue_unlock(queue);
-    return given_up(wait, waits);
-}
-
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
     int status = ask_for_room(queue, work, &room, end_wait, NULL, csk_section_inside(queue) ? NEVER : BY_THREAD);
@@ -327,13 +306,6 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
     if (status != 0) return;
     *wait = (csk_workqueue_wait_t){ .function = function, .context = context };
     csk_waits_call(wait);
-}
-
-int csk_workqueue_drain_cancel(csk_workqueue_t *queue, csk_workqueue_wait_t *wait) {
-    csk_workqueue_lock(queue);
-    bool waits = give_up(queue, &queue->drains, NULL, wait);
-    csk_workqueue_unlock(queue);
-    return given_up(wait, waits);
 }
 
 int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
