@@ -35,8 +35,7 @@ typedef struct {
     int32_t priority;
     int64_t deadline_ns;
     uint32_t needed, taken;
-    int number, status;
-    bool held;
+    int number, status, held;
     pthread_t thread;
 } visitor_t;
 

@@ -1,8 +1,8 @@
 // `value.wait` has two forms, and the compiler chooses by what follows.
 //
-// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it chooses the class's own form, whose
-//   schedule refers to the owner. The caller holds that reference already, so the call retains and releases nothing;
-//   counting would take 26 instructions to 75.
+// - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it chooses the class's own form,
+//   whose schedule refers to the owner. The caller holds that reference already, so the call retains and releases
+//   nothing; counting would take 26 instructions to 75.
 // - Where the schedule, its commands or one of their functions are kept, it chooses the form of `ValueOwning`, which is
 //   a `SyncSchedule`. That form keeps the value's box, not the owner.
 //
@@ -88,8 +88,8 @@ extension SyncCommands {
             self.rank = rank
         }
 
-        /// The commands themselves. Each function that follows has a last argument of no value: it makes a function that is
-        /// named and kept, as in `wait.lowestPriority.set(newValue:)`, one of ``SyncCommands``.
+        /// The commands themselves. Each function that follows has a last argument of no value: it makes a function that
+        /// is named and kept, as in `wait.lowestPriority.set(newValue:)`, one of ``SyncCommands``.
         @inlinable var commands: SyncCommands {
             SyncCommands(box: owner.box, rank: rank, limit: .never)
         }
