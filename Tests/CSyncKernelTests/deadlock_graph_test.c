@@ -2,7 +2,7 @@
  * chance, and what makes a circle known again; what several views show together, and which queues stand still in one.
  *
  * More than 400 lines: one small test for each rule, and they share how views are made. */
-#include "base/slots.h"
+#include "observe/slots.h"
 #include "observe/deadlock.h"
 #include "test.h"
 

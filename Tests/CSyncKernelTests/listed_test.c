@@ -1,5 +1,5 @@
 /* listed_test.c: the list of objects at which callbacks wait. */
-#include "wait/listed.h"
+#include "observe/listed.h"
 
 #include "test.h"
 

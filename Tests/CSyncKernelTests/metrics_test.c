@@ -5,7 +5,7 @@
 #include <csynckernel/csynckernel.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "observe/metrics.h"
 #include "child.h"
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
@@ -371,11 +371,11 @@ static void threads_that_enter_while_they_spin_are_counted(void) {
         after = counted(CSK_OBJECT_GATE, "the gate");
         CHECK_EQ(after.granted - before.granted, after.spans.count - before.spans.count);
     } while (after.granted == before.granted);
-    int64_t since_ns = csk_counts_since(csk_platform_now());
+    int64_t since_ns = csk_tell_came(csk_platform_now());
     CHECK(since_ns != 0);
-    csk_counts_end(&gate, CSK_OBJECT_GATE, 0, since_ns);
+    csk_tell_entered(&gate, CSK_OBJECT_GATE, 0, since_ns, false);
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", after.granted + 1, after.timed_out, after.refused);
-    csk_counts_end(&gate, CSK_OBJECT_GATE, 0, 0); /* of a thread that came while nothing was counted */
+    csk_tell_entered(&gate, CSK_OBJECT_GATE, 0, 0, false); /* of a thread that came while nothing was counted */
     CHECK_OUTCOMES(CSK_OBJECT_GATE, "the gate", after.granted + 1, after.timed_out, after.refused);
 }
 

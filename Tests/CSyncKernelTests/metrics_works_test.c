@@ -2,7 +2,7 @@
 #include <csynckernel/csynckernel.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "observe/metrics.h"
 #include "test.h"
 
 typedef struct {

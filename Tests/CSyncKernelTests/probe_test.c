@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 
-#include "base/probe.h"
+#include "base/hooks.h"
 #include "test.h"
 
 enum { PROBES = 8, ARGUMENTS = 6, HITS = 256, NAME = 32 };

@@ -2,7 +2,7 @@
  * A child of fork begins to count anew. */
 #include <csynckernel/csynckernel.h>
 
-#include "base/stack.h"
+#include "observe/stack.h"
 #include "child.h"
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;

@@ -1,8 +1,8 @@
 /* profile_keys_test.c: what entries of the profile are told apart by: the numbers of stacks and of names. */
 #include <csynckernel/csynckernel.h>
 
-#include "base/profile.h"
-#include "base/slots.h"
+#include "observe/profile.h"
+#include "observe/slots.h"
 #include "child.h"
 
 typedef struct {

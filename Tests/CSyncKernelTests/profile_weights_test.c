@@ -2,7 +2,7 @@
  * sums are right. */
 #include <csynckernel/csynckernel.h>
 
-#include "base/profile.h"
+#include "observe/profile.h"
 #include "test.h"
 
 /* The sums of many short waits are right on average: 6 standard deviations here. */
@@ -47,8 +47,8 @@ static void looks_are_weighted(void) {
     sum_t sum = { 0 };
     CHECK_STATUS(csk_profile_start(10000), 0);
     for (int look = 0; look < LOOKS; look++)
-        csk_counts_end_of_look(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK),
-                               csk_counts_since(csk_platform_now() - LENGTH_NS));
+        csk_tell_entered(&gate, CSK_OBJECT_GATE, csk_rank(43, CSK_PLACE_BACK),
+                         csk_tell_came(csk_platform_now() - LENGTH_NS), true);
     csk_profile_stop();
     csk_profile_read(add_of_priority_43, &sum);
     CHECK(sum.contentions > 0.96 * LOOKS && sum.contentions < 1.04 * LOOKS);

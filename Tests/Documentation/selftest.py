@@ -60,7 +60,7 @@ REPLACED = [
     ("ARCHITECTURE.md", r"folders( of `src`)", r"eleven folders\1", "eleven is neither written nor checked"),
     ("ARCHITECTURE.md", r"(# Architecture)", r"\1 of 17 parts", "17 is neither written nor checked by a script"),
     ("docs/design/gate.md", r"(bit 6  )LOOKS", r"\1OTHERS", "the table is not its source's"),
-    ("docs/design/probes.md", r"(table of base/)probe", r"\1probes", "0 sources are called base/probes.h"),
+    ("docs/design/probes.md", r"(table of base/)hooks", r"\1hookss", "0 sources are called base/hookss.h"),
     ("docs/design/fork.md", r"(queue_lock.h: bits 0-1)   0 free", r"\1 free", "0 lines of wait/queue_lock.h begin"),
     (ORDERS, r"`cond\.c`: `move_first`", "`cond.c`: `csk_gate_next`", "csk_gate_next is not defined in cond.c"),
     (ORDERS, r"(`TaskQueue\.swift`): `\w+`", r"\1: `refill`", "refill is not defined in TaskQueue.swift"),

@@ -10,13 +10,14 @@ import concurrent.futures, glob, os, re, subprocess, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 KERNEL = os.path.join(ROOT, "Sources", "CSyncKernel")
-EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals", "heap", "observe", "probe",
-            "counting", "counted", "announce", "pool_watch", "trampoline", "waiter", "told_wait", "yield", "text",
+EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals", "heap", "report", "hooks",
+            "probe", "announce", "pool_watch", "trampoline", "waiter", "observer", "subscriber", "wait_thread",
+            "wait_callback", "yield", "text",
             "gate", "gate_order", "gate_queue", "gate_leave", "gate_async",
             "gate_lane", "gate_turn", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
             "pqueue_async", "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async",
             "rwlock_watch", "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note",
-            "sem_holder", "workqueue", "workqueue_order", "workqueue_refuse", "workqueue_told",
+            "sem_holder", "workqueue", "workqueue_order", "workqueue_refuse",
             "workqueue_wait", "delayed", "snapshot", "marks", "inspect", "inspect_objects", "inspect_pool",
             "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's

@@ -1,8 +1,8 @@
 /* clients_inspect.c: a reader of the records of waits, and of the list of objects at which callbacks wait, never
  * touches an object whose wait has returned, or whose callback was called. */
 #include "csynckernel/sem.h"
-#include "wait/listed.h"
-#include "wait/tasks.h"
+#include "observe/listed.h"
+#include "observe/tasks.h"
 #include "wait/waits.h"
 
 #include "explorer.h"

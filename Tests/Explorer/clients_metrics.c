@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "observe/metrics.h"
 #include "explorer.h"
 #include "pool/pool.h"
 

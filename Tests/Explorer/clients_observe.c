@@ -1,5 +1,6 @@
 /* clients_observe.c: an observer, or what a reporter uses, is whole for whoever calls it or gets it back. */
-#include "base/observe.h"
+#include "base/hooks.h"
+#include "base/report.h"
 #include "csynckernel/observe.h"
 
 #include "explorer.h"
@@ -35,7 +36,7 @@ static void attaches(void) {
     shared->observer.event = hears;
     csk_observe(&shared->observer);
 }
-static void emits(void) { csk_observe_emit(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_GATE, shared, 0, 0, 0); }
+static void emits(void) { csk_told_event(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_GATE, shared, 0, 0); }
 static void reports_that(void) { csk_observe_report(CSK_EVENT_LONG_READ, CSK_OBJECT_RWLOCK, shared, 0, 0, 0, 1); }
 static void detaches(void) {
     if (csk_observe(NULL) == &shared->observer) expect_written();

@@ -2,7 +2,7 @@
  * reclaiming thread do at the same time. Here the client's first thread does what the reclaiming one does. */
 #include "rcu_explored.h"
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "explorer.h"
 #include "rcu/rcu_watch.h"
 

@@ -1,6 +1,6 @@
 /* clients_rwlock_late.c: a reader that was told to come, or was let in, has no processor, and none for as long as
  * others are there. No other reader waits for it. */
-#include "base/observe.h"
+#include "base/report.h"
 #include "base/platform.h"
 #include "late_fixture.h"
 #include "readwrite/rwlock_queue.h"

@@ -1,7 +1,7 @@
 /* clients_sem_note.c: a semaphore of one permit notes who has it, begins that, and ends it. */
 #include "sem_fixture.h"
 
-#include "wait/listed.h"
+#include "base/hooks.h"
 #include "wait/waits.h"
 
 static uint64_t acts_as[EXPLORE_THREADS];
@@ -17,9 +17,9 @@ static void make_held(bool at_once) {
     shared->given = 1;
     csk_waits_current_task = me;
     EXPECT_EQUAL(csk_sem_init(sem, 1, 0), 0);
-    csk_listed_wanted = at_once;
+    csk_told.of_works.each[TOLD_WORK_BY_PROGRAM] = at_once;
     csk_held_sem_begin_noting(held);
-    csk_listed_wanted = 1;
+    csk_told.of_works.each[TOLD_WORK_BY_PROGRAM] = 1;
 }
 static void make_noting(void) { make_held(true); }
 /* It begins when somebody has to wait. */
@@ -140,7 +140,7 @@ CLIENT(sem_note_of_the_same_size_without_holder, .setup = takes_before,
        .preemptions = 2)
 
 /* Nobody wants to know any more. */
-static void nobody_asks(void) { __atomic_store_n(&csk_listed_wanted, 0, __ATOMIC_RELAXED); }
+static void nobody_asks(void) { __atomic_store_n(&csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], 0, __ATOMIC_RELAXED); }
 CLIENT(sem_note_ends, .setup = make_noting, .threads = { enters, nobody_asks, enters }, .check = is_free,
        .invariant = is_noted, .preemptions = 1)
 
@@ -194,7 +194,7 @@ CLIENT(sem_note_freed_as_no_lock, .setup = make_taken_by_another, .threads = { g
 static void forks_and_uses_it(void) {
     explore_fork();
     shared->is_child = 1;
-    csk_listed_wanted = 0;
+    csk_told.of_works.each[TOLD_WORK_BY_PROGRAM] = 0;
     if (csk_sem_permits(sem) == 0) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     EXPECT_EQUAL(csk_sem_wait(sem, 0, 1), 0);
     EXPECT_EQUAL(csk_sem_holder(sem), 0);

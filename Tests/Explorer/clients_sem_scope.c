@@ -2,7 +2,7 @@
  * owner, so others may signal meanwhile. */
 #include "sem_holder_fixture.h"
 
-#include "wait/listed.h"
+#include "base/hooks.h"
 
 static void make_scoped(uint32_t permits, uint32_t most) {
     csk_scoped_sem_t *scoped = explore_allocate(sizeof *scoped);
@@ -139,7 +139,7 @@ CLIENT(sem_scope_each_is_told, .setup = make_one_of_three, .threads = { tells_ea
 /* It notes its holder too, and stops to do so while the scope is pinned and nobody waits: others that come now may not
  * miss the queue lock. */
 static void make_noting_one(void) {
-    csk_listed_wanted = 1;
+    csk_told.of_works.each[TOLD_WORK_BY_PROGRAM] = 1;
     make_one_of_three();
 }
 static void shows_that_it_is_no_lock(void) {

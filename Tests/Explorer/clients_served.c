@@ -7,7 +7,7 @@
 #include "observe/inspect.h"
 #include "internal.h"
 #include "pool/pool.h"
-#include "wait/listed.h"
+#include "observe/listed.h"
 
 /* kernel_pool.c */
 void kernel_end_worker(void);

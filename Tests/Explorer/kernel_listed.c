@@ -5,7 +5,7 @@
 
 enum { CSK_LISTED_PARTS = 1, CSK_LISTED_IN_PART = 2 };
 #define CSK_LISTED_PARTS CSK_LISTED_PARTS
-#include "wait/listed.c"
+#include "observe/listed.c"
 
 #include "internal.h"
 

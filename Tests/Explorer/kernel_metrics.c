@@ -2,13 +2,14 @@
 #include "explorer.h"
 
 #define CSK_METRICS_ENTRIES 2
-#include "base/metrics.c"
+#include "observe/metrics.c"
 
 #include "internal.h"
 
 void kernel_reset_metrics(void) {
     mapped = NULL;
     csk_counting = 0;
+    csk_hooks = NULL;
     csk_told = (csk_told_t){ { 0 }, { 0 }, 0 };
     csk_metrics_one_in = 1024;
 }

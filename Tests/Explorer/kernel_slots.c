@@ -20,4 +20,4 @@ static void *map(size_t size) {
 #define mmap(address, size, protection, flags, file, offset) map(size)
 #define munmap(memory, size) arena_free(memory)
 #define madvise(memory, size, advice) ((void)(memory))
-#include "base/slots.c"
+#include "observe/slots.c"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "wait/tasks.c"
+#include "observe/tasks.c"
 
 #include "internal.h"
 

@@ -46,7 +46,7 @@ PARKS = {
     "src/rcu/rcu_reclaim.c run_worker": 1,
     "src/rcu/rcu_reclaim.c sleep_until_pushed": 1,
     "src/readwrite/rwlock_bias.c csk_rwlock_revoke": 1,
-    "src/wait/listed.c csk_listed_take_off": 1,
+    "src/observe/listed.c csk_listed_take_off": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
     "src/wait/service.c csk_service_begin": 1,
     "src/wait/timer.c csk_timer_cancel": 1,
@@ -62,7 +62,7 @@ PARKS = {
 RETRIES = {
     "include/csynckernel/sem.h csk_sem_give_fast": 1,
     "include/csynckernel/sem.h csk_sem_take_fast": 1,
-    "src/base/metrics.c raise_to": 1,
+    "src/observe/metrics.c raise_to": 1,
     "src/lock/gate_leave.c leave_one_word_contended": 1,
     "src/lock/gate_queue.c csk_gate_take": 1,
     "src/lock/gate_queue.c csk_gate_write_words": 1,
@@ -99,7 +99,7 @@ RETRIES = {
     "src/thread/tls.c number_slot": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,
     "src/wait/waits.c await_reader": 1,
-    "src/wait/listed.c csk_inspect_callbacks": 1,
+    "src/observe/listed.c csk_inspect_callbacks": 1,
     "src/wait/watch.c csk_watch_may_look": 1,
 }
 
@@ -107,12 +107,12 @@ RETRIES = {
 WALKS = {
     "src/observe/inspect_objects.c count_rest": 1,
     "include/csynckernel/rcu_map.h csk_rcu_map_next_of": 1,
-    "src/base/metrics.c csk_metrics_read": 1,
-    "src/base/metrics.c csk_metrics_stamp": 1,
-    "src/base/metrics.c csk_metrics_take_stamp": 1,
-    "src/base/metrics.c read_spans": 1,
-    "src/base/profile.c csk_profile_read": 1,
-    "src/base/slots.c csk_slot_claim": 1,
+    "src/observe/metrics.c csk_metrics_read": 1,
+    "src/observe/metrics.c csk_metrics_stamp": 1,
+    "src/observe/metrics.c csk_metrics_take_stamp": 1,
+    "src/observe/metrics.c read_spans": 1,
+    "src/observe/profile.c csk_profile_read": 1,
+    "src/observe/slots.c csk_slot_claim": 1,
     "src/lock/gate_conditions.c ask_in_order": 1,
     "src/lock/gate_conditions.c csk_gate_choose_next": 1,
     "src/observe/order.c search_object": 1,
@@ -145,8 +145,8 @@ WALKS = {
     "src/thread/block.c receive": 1,
     "src/thread/tls.c csk_tls_open_bytes": 1,
     "src/thread/tls.c find_place": 1,
-    "src/wait/listed.c csk_listed_has_callbacks": 1,
-    "src/wait/listed.c csk_listed_next": 1,
+    "src/observe/listed.c csk_listed_has_callbacks": 1,
+    "src/observe/listed.c csk_listed_next": 1,
     "src/wait/waits.c take_from": 1,
 }
 

@@ -10,6 +10,9 @@
 A name belongs to the layer whose source defines it, as nm says of the objects, which are compiled for this alone and
 kept in .build/layers. What a source uses is what its object lacks: calls by macros and by inline functions are among
 it. A public header declares names of its module, and types that callers allocate: any layer may include it.
+
+The layer `observe` is the highest, so no object of another refers to it: a program that switches nothing on does not
+link it.
 """
 import argparse, os, re, shutil, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -180,8 +183,8 @@ PLANTED = [
      "src/wait/watch.h:LINE: includes pool/pool.h: "),
     ("a circle of headers", "src/wait/waiter.h", '#include "wait/watch.h"\n',
      "headers include each other all round: wait/waiter.h wait/watch.h"),
-    ("a header that includes itself", "src/base/slots.h", '#include "base/slots.h"\n',
-     "headers include each other all round: base/slots.h"),
+    ("a header that includes itself", "src/observe/slots.h", '#include "observe/slots.h"\n',
+     "headers include each other all round: observe/slots.h"),
     ("a circle of public headers", "include/csynckernel/heap.h", '#include "timer.h"\n',
      "headers include each other all round: csynckernel/heap.h csynckernel/timer.h"),
     ("a public header that shows an internal one", "include/csynckernel/sem.h", '#include "base/platform.h"\n',
@@ -191,12 +194,15 @@ PLANTED = [
     ("an upward call by a header that any layer may include", "src/wait/timer.c",
      '#include "csynckernel/gate.h"\nint csk_planted(csk_gate_t *gate) { return csk_gate_forget(gate, NULL); }\n',
      "src/wait/timer.c:LINE: uses csk_gate_forget of lock/gate_async.c: "),
-    ("an upward call of what begins with its attributes", "src/wait/listed.c",
+    ("an upward call of what begins with its attributes", "src/wait/waits.c",
      "int csk_planted(void) { int csk_work_is_refused(void); return csk_work_is_refused(); }\n",
-     "src/wait/listed.c:LINE: uses csk_work_is_refused of queue/workqueue_refuse.c: "),
+     "src/wait/waits.c:LINE: uses csk_work_is_refused of queue/workqueue_refuse.c: "),
     ("an upward call of an inline function", "src/thread/tls.c",
      '#include "csynckernel/mutex.h"\nint csk_planted(csk_mutex_t *mutex) { return csk_mutex_unlock(mutex); }\n',
      "src/thread/tls.c: uses csk_mutex_unlock_slow of lock/mutex.c: "),
+    ("a call of what watches, which hooks.h stands for", "src/lock/mutex.c",
+     "void csk_planted(void) { void csk_metrics_late(long); csk_metrics_late(1); }\n",
+     "src/lock/mutex.c:LINE: uses csk_metrics_late of observe/metrics.c: "),
     ("an upward look at a variable", "src/base/base.c",
      "unsigned long csk_planted(void) { extern unsigned long csk_rcu_period; return csk_rcu_period; }\n",
      "src/base/base.c:LINE: uses csk_rcu_period of rcu/rcu.c: "),

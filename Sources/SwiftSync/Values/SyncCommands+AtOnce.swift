@@ -88,8 +88,8 @@ extension SyncCommands {
             self.rank = rank
         }
 
-        /// The commands themselves. Each function that follows has a last argument of no value: it makes a function that
-        /// is named and kept, as in `wait.lowestPriority.set(newValue:)`, one of ``SyncCommands``.
+        /// The commands themselves. Each function that follows has a last argument of no value: it makes a function
+        /// that is named and kept, as in `wait.lowestPriority.set(newValue:)`, one of ``SyncCommands``.
         @inlinable var commands: SyncCommands {
             SyncCommands(box: owner.box, rank: rank, limit: .never)
         }

@@ -26,7 +26,6 @@
 #include "base/ordering.h"
 #include "lock/gate_queue.h"
 #include "thread/name.h"
-#include "wait/told_wait.h"
 #include "wait/trampoline.h"
 #include "wait/waits.h"
 
@@ -99,19 +98,29 @@ static bool give_up(csk_cond_t *cond, csk_gate_t *gate, csk_waiter_t *self) {
     return waits;
 }
 
-/* Waits until it is signalled. Returns 0, or ETIMEDOUT without a signal by the deadline. */
-static int await_signal(csk_cond_t *cond, csk_gate_t *gate, csk_waiter_t *self, int64_t since_ns, int64_t deadline_ns) {
-    csk_watch_word_awake(self, deadline_ns);
-    csk_wait_t wait = { .object = cond,
-                        .object_kind = CSK_OBJECT_COND,
-                        .waits_for = CSK_WAITS_FOR_SIGNAL,
-                        .waiter = self,
-                        .gate = gate,
-                        .rank = self->node.rank,
-                        .since_ns = since_ns,
-                        .deadline_ns = deadline_ns };
-    if (csk_gate_park_until_queued(gate, self, &wait) == 0) return 0;
-    return csk_word_is_parked(&self->word) && give_up(cond, gate, self) ? ETIMEDOUT : 0;
+static inline void leave(csk_gate_t *gate, uint64_t self) {
+    csk_store(&gate->depth, 0u, CSK_RELAXED);
+    csk_cannot_fail(csk_gate_unlock_as(gate, self));
+    csk_trampoline_end_wait();
+}
+
+/* A wait for a signal. */
+typedef struct {
+    csk_wait_t wait; /* the first: csk_told_wait gives it back */
+    csk_cond_t *cond;
+    csk_waiter_t *self;
+} signal_wait_t;
+
+/* Lets the gate go, and waits until it is signalled. Returns 0, or ETIMEDOUT without a signal by the deadline. Waits
+ * are reported from before that: once this thread is signalled, the condition variable may be destroyed. */
+static int leave_and_await(csk_wait_t *wait) {
+    signal_wait_t *of = (signal_wait_t *)wait;
+    csk_waiter_t *self = of->self;
+    csk_gate_t *gate = of->cond->gate;
+    leave(gate, self->thread);
+    csk_watch_word_awake(self, wait->deadline_ns);
+    if (csk_gate_park_until_queued(gate, self, wait) == 0) return 0;
+    return csk_word_is_parked(&self->word) && give_up(of->cond, gate, self) ? ETIMEDOUT : 0;
 }
 
 static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
@@ -119,8 +128,7 @@ static int lock_as(csk_gate_t *gate, uint64_t self, csk_rank_t rank) {
                                     : csk_gate_lock_slow(gate, rank, CSK_NEVER);
 }
 
-/* `told` is NULL where waits are not reported. */
-static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns, csk_told_wait_t *told) {
+int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
     csk_gate_t *gate = cond->gate;
     if (gate == NULL || !csk_is_rank(rank)) return EINVAL;
     if (!csk_gate_is_mine(gate)) return EPERM;
@@ -129,40 +137,27 @@ static inline int wait_for_signal(csk_cond_t *cond, csk_rank_t rank, int64_t dea
     uint32_t depth = csk_load(&gate->depth, CSK_RELAXED);
     csk_waiter_t waiter;
     csk_waiter_for_thread(&waiter, rank, self);
-    int64_t since_ns = waiter.since_ns;
+    signal_wait_t of = { .wait = { .object = cond,
+                                   .object_kind = CSK_OBJECT_COND,
+                                   .waits_for = CSK_WAITS_FOR_SIGNAL,
+                                   .waiter = &waiter,
+                                   .gate = gate,
+                                   .rank = waiter.node.rank,
+                                   .since_ns = waiter.since_ns,
+                                   .deadline_ns = deadline_ns },
+                         .cond = cond,
+                         .self = &waiter };
     csk_trampoline_begin_wait();
     bool waits = begin_wait(cond, &waiter);
-    /* While the gate is held: once this thread is signalled, the condition variable may be destroyed. */
-    if (waits && told != NULL) csk_told_wait_begin(told);
-    csk_store(&gate->depth, 0u, CSK_RELAXED);
-    csk_cannot_fail(csk_gate_unlock_as(gate, self));
-    csk_trampoline_end_wait();
+    if (!waits) leave(gate, self);
     if (!waits) return ESHUTDOWN;
-    int status = await_signal(cond, gate, &waiter, since_ns, deadline_ns), locked;
-    if (told != NULL) csk_told_wait_end(told, status);
+    int status = csk_waits_are_told() ? csk_told_wait(&of.wait, leave_and_await) : leave_and_await(&of.wait), locked;
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;
     if (status == 0 && csk_gate_is_ordered(gate)) csk_current_ordering()->entered(gate, CSK_OBJECT_GATE);
     csk_store(&gate->depth, depth, CSK_RELAXED);
     return status;
-}
-
-/* The profile does not count it: a wait for a signal is a wait for work. */
-static __attribute__((noinline, cold)) int wait_told(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
-    csk_told_wait_t told = {
-        .object = cond,
-        .object_kind = CSK_OBJECT_COND,
-        .waits_for = CSK_WAITS_OTHER,
-        .rank = rank,
-        .not_for = CSK_COUNTS_PROFILE,
-    };
-    return wait_for_signal(cond, rank, deadline_ns, &told);
-}
-
-int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns) {
-    if (csk_waits_are_told()) return wait_told(cond, rank, deadline_ns);
-    return wait_for_signal(cond, rank, deadline_ns, NULL);
 }
 
 /* ---- Signalling -------------------------------------------------------------------------------------------------- */

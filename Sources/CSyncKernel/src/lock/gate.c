@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) enum attempt take_without_queue(csk
 /* A thread that finds the gate free, as the first entry does here, has not waited: `since_ns` stays 0. */
 static enum attempt spin_to_take(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    int64_t came_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
+    int64_t came_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
     while (csk_spin(&spin)) {
         enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : take_without_queue(gate, rank, self);
         if (attempt != HELD) return attempt;
@@ -189,7 +189,7 @@ static int queue_and_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns
     bool first = csk_gate_settle(gate, &effects);
     csk_gate_finish_waiting(gate, first && !closed && !entered, &effects);
     if (closed) return ESHUTDOWN;
-    if (entered) csk_counts_end(gate, CSK_OBJECT_GATE, waiter.node.rank, since_ns);
+    if (entered) csk_tell_entered(gate, CSK_OBJECT_GATE, waiter.node.rank, since_ns, false);
     if (entered) return 0;
     return csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, deadline_ns, gate->policy == CSK_GATE_STRICT);
 }
@@ -199,7 +199,7 @@ static inline int spin_or_queue(csk_gate_t *gate, csk_rank_t rank, int64_t deadl
     bool marked = csk_gate_take_mark(gate) && deadline_ns == CSK_NEVER;
     int64_t since_ns = 0;
     if (!marked && spin_to_take(gate, rank, self, &since_ns) == ENTERED) {
-        csk_counts_end_of_look(gate, CSK_OBJECT_GATE, csk_rank_in_order(rank), since_ns);
+        csk_tell_entered(gate, CSK_OBJECT_GATE, csk_rank_in_order(rank), since_ns, true);
         return 0;
     }
     return queue_and_wait(gate, rank, deadline_ns, self, marked, since_ns);

@@ -1,5 +1,4 @@
 /* gate_async.c: asynchronous waiters: their deadlines, cancellation, provisional grants, and closing. */
-#include "base/observe.h"
 #include "base/raise.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -72,8 +71,8 @@ static void grace_ended(csk_timer_t *timer, void *context) {
         csk_gate_publish(gate);
     }
     csk_queue_unlock(&gate->queue_lock);
-    if (newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, rank, 0, 0);
-    if (lost) csk_observe_wait(CSK_EVENT_GRANT_LOST, CSK_OBJECT_OTHER, gate, rank, since_ns, 0);
+    if (newly_waits) csk_tell_event(CSK_EVENT_WAIT_BEGIN, gate, rank, 0);
+    if (lost) csk_tell_event(CSK_EVENT_GRANT_LOST, gate, rank, since_ns);
     csk_effects_perform(&effects);
     if (leaves) csk_gate_unlock(gate);
 }

@@ -5,49 +5,26 @@
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
 
-/* ---- The profile and the probes ---------------------------------------------------------------------------------- */
+/* ---- Who is called ----------------------------------------------------------------------------------------------- */
 
-/* Reports the waiter that a leaver calls: the profile counts threads by the leaver's stack, and there is a probe.
- * Callbacks are counted where their functions are called (waiter.c). */
-typedef struct {
-    const csk_gate_t *gate;
-    csk_rank_t rank;
-    int64_t since_ns;  /* since when it waits */
-    int64_t waited_ns; /* how long, or for how long since it was called before; where the profile is on */
-    enum csk_gate_call call;
-    bool is_thread, told; /* known: all that stands before */
-} called_t;
-
-static __attribute__((noinline, cold)) void note_called(called_t *called, const csk_gate_t *gate,
+/* Callbacks are reported as let in where their functions are called (waiter.c). */
+static __attribute__((noinline, cold)) void note_called(csk_called_t *called, const csk_gate_t *gate,
                                                         const csk_waiter_t *next, enum csk_gate_call call) {
-    called->gate = gate;
-    called->rank = next->node.rank;
-    called->since_ns = next->since_ns;
-    called->is_thread = next->function == NULL;
     /* Before it is called: once it runs, its section may take the leaver's processor. */
     int64_t told_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
-    called->waited_ns = called->is_thread && csk_profile_is_on() ? csk_platform_now() - told_ns : 0;
-    called->call = call;
-    called->told = true;
+    bool is_thread = next->function == NULL;
+    *called = (csk_called_t){ .object = gate,
+                              .rank = next->node.rank,
+                              .since_ns = next->since_ns,
+                              .waited_ns = is_thread ? csk_platform_now() - told_ns : 0,
+                              .how = call == GATE_GRANTS ? GRANTED_THREAD : GRANTED_TRY,
+                              .is_thread = is_thread,
+                              .told = true };
 }
-/* Called under the queue lock, before `next` is called. */
-static inline void who_is_called(called_t *called, const csk_gate_t *gate, const csk_waiter_t *next,
+/* Called under the queue lock, before `next` is called; csk_tell_called reports it, after the release. */
+static inline void who_is_called(csk_called_t *called, const csk_gate_t *gate, const csk_waiter_t *next,
                                  enum csk_gate_call call) {
     if (csk_waits_are_told() && next != NULL) note_called(called, gate, next, call);
-}
-
-/* The gate may be gone: only its address is used. */
-static __attribute__((noinline, cold)) void tell_called(const called_t *called) {
-    if (called->waited_ns != 0) csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->waited_ns, 1);
-    if (!csk_grants_are_traced()) return;
-    if (called->is_thread)
-        csk_probe_grant(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns,
-                        called->call == GATE_GRANTS ? GRANTED_THREAD : GRANTED_TRY);
-    if (called->call == GATE_GRANTS) csk_probe_hand_over(called->gate, CSK_OBJECT_GATE, called->rank, called->since_ns);
-}
-/* Called after the release. */
-static inline void count_called(const called_t *called) {
-    if (CSK_UNLIKELY(called->told)) tell_called(called);
 }
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
@@ -60,7 +37,7 @@ void csk_gate_post(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     csk_waiter_t *next;
     enum csk_gate_call call = csk_gate_call(gate, &next);
-    called_t called;
+    csk_called_t called;
     called.told = false;
     who_is_called(&called, gate, call == GATE_DESIGNATES ? next : NULL, call);
     /* It designates even if a newcomer has taken the gate meanwhile. Otherwise each newcomer would come here when it
@@ -68,7 +45,7 @@ void csk_gate_post(csk_gate_t *gate) {
     if (call == GATE_DESIGNATES) csk_gate_answer(gate, call, next, &effects);
     csk_gate_settle(gate, &effects);
     csk_gate_finish(gate, false, &effects);
-    count_called(&called);
+    csk_tell_called(&called);
 }
 
 /* Grants the gate to the next waiter, also if the one that asked for the hand-over has gone meanwhile. Returns false
@@ -77,13 +54,13 @@ static bool leave_by_grant(csk_gate_t *gate) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_waiter_t *next = csk_gate_next(gate);
-    called_t called;
+    csk_called_t called;
     called.told = false;
     who_is_called(&called, gate, next, GATE_GRANTS);
     if (next != NULL) csk_gate_grant_to(gate, next, &effects);
     csk_gate_publish(gate);
     csk_gate_finish(gate, false, &effects);
-    count_called(&called);
+    csk_tell_called(&called);
     return next != NULL;
 }
 
@@ -124,7 +101,8 @@ enum { DESIGNATIONS_OF_A_LEAVER = 2 };
 /* Designates the next waiter, or grants it the gate; true in the second case. In the leaver's `last` round it does not
  * designate. The wake that is due comes back in `wake`: it must follow the release, which is the last access to the
  * gate. It is not inlined, since leavers of a gate without waiters would pay for its frame. */
-static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake, called_t *called) {
+static __attribute__((noinline)) bool prepare_to_leave(csk_gate_t *gate, bool last, uint32_t **wake,
+                                                       csk_called_t *called) {
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     csk_waiter_t *next;
@@ -155,7 +133,7 @@ static inline bool free_one_word(csk_gate_t *gate, uint64_t *found) {
 
 static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate) {
     uint32_t *wake = NULL;
-    called_t called;
+    csk_called_t called;
     called.told = false;
     bool granted = false;
     int rounds = 0;
@@ -171,7 +149,7 @@ static __attribute__((noinline)) void leave_one_word_contended(csk_gate_t *gate)
         }
     }
     if (wake != NULL && !granted) csk_platform_wake(wake, 1);
-    count_called(&called);
+    csk_tell_called(&called);
 }
 
 static void leave_one_word(csk_gate_t *gate) {

@@ -1,5 +1,4 @@
 /* gate_turn.c: the waiters of lanes begin, lose their grants and come again. gate_lane.h has the argument. */
-#include "base/observe.h"
 #include "base/ordering.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
@@ -117,7 +116,7 @@ int csk_gate_begin(csk_gate_t *gate, csk_gate_lane_t *lane, csk_waiter_t **waite
     if (begun.status == 0) csk_gate_publish(gate); /* this thread holds the gate: it looks when it leaves */
     else look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (begun.newly_waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, gate, begun.rank, 0, 0);
+    if (begun.newly_waits) csk_tell_event(CSK_EVENT_WAIT_BEGIN, gate, begun.rank, 0);
     if (begun.first != NULL) {
         stop_clocks(begun.first, begun.clocks);
         if (begun.first->has_waited) csk_waiter_note_end(begun.first, gate, 0);

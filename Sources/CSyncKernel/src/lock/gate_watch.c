@@ -12,7 +12,7 @@
  * 3. A thread that left the gate after the fence saw this queue, and called the next in order. That is this waiter,
  *    whose word would say so. So no thread has left the gate: the thread that held it then holds it now, and has ended.
  * 4. No later thread at the same address can have entered either, since the gate was never free. */
-#include "base/observe.h"
+#include "base/report.h"
 #include "lock/gate_queue.h"
 #include "wait/waits.h"
 #include "wait/watch.h"

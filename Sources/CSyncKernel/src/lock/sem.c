@@ -64,7 +64,7 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
 /* Newcomers that spin stand in no order; each of them may take permits as long as there are no waiters. */
 static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
+    *since_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
     do {
         if (csk_sem_take_fast(sem, permits)) return true;
         if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
@@ -93,7 +93,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     csk_ordering_misses(sem, CSK_OBJECT_SEM);
     int64_t since_ns;
     if (spin_to_take(sem, permits, &since_ns)) {
-        csk_counts_end_of_look(sem, CSK_OBJECT_SEM, rank, since_ns);
+        csk_tell_entered(sem, CSK_OBJECT_SEM, rank, since_ns, true);
         return 0;
     }
     csk_waiter_t waiter;
@@ -108,7 +108,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     if (!has_room) return EUSERS;
     /* A newcomer brings no permits, but if it was served past others, one of these may have been served too. */
     if (!waits) csk_effects_perform(&effects);
-    if (!waits) csk_counts_end(sem, CSK_OBJECT_SEM, rank, since_ns);
+    if (!waits) csk_tell_entered(sem, CSK_OBJECT_SEM, rank, since_ns, false);
     if (!waits) return 0;
     csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);

@@ -1,5 +1,4 @@
 /* sem_async.c: asynchronous waiters at a semaphore. */
-#include "base/observe.h"
 #include "base/raise.h"
 #include "lock/sem_queue.h"
 

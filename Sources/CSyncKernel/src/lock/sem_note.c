@@ -1,7 +1,7 @@
 /* sem_note.c: a semaphore of one permit records its holder. See sem_queue.h. */
 #include "lock/sem_queue.h"
 
-static bool are_wanted(void) { return csk_listed_is_on(); }
+static bool are_wanted(void) { return csk_callbacks_are_listed(); }
 
 uint64_t csk_sem_find_party(void) {
     /* Relaxed, as the store: a function is all that it publishes. */

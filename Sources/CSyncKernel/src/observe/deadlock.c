@@ -2,12 +2,12 @@
  * docs/design/deadlock.md for why such a circle is a deadlock. */
 #include "observe/deadlock.h"
 
-#include "base/counting.h"
-#include "base/observe.h"
-#include "base/slots.h"
+#include "observe/counting.h"
+#include "base/report.h"
+#include "observe/slots.h"
 #include "wait/watchdog.h"
-#include "wait/listed.h"
-#include "wait/tasks.h"
+#include "observe/listed.h"
+#include "observe/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* deadlock_graph.c: the graph of waits in a view, and its circles. */
-#include "base/slots.h"
+#include "observe/slots.h"
 #include "observe/deadlock.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "csynckernel/rwlock.h"
 #include "pool/pool.h"
 #include "queue/workqueue.h"
-#include "wait/listed.h"
+#include "observe/listed.h"
 #include "wait/timers.h"
 #include "wait/waiter.h"
 

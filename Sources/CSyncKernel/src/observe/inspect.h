@@ -4,6 +4,7 @@
 #define CSK_INTERNAL_INSPECT_H
 
 #include "csynckernel/inspect.h"
+#include "observe/stack.h"
 #include "wait/waits.h"
 
 enum { CSK_LOOK_RUNS = 256, CSK_LOOK_NODES = 4096 };

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "thread/name.h"
-#include "wait/tasks.h"
+#include "observe/tasks.h"
 
 /* How much of a part was read. A thread that begins or ends a wait there blocks meanwhile. */
 typedef struct {

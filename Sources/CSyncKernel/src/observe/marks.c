@@ -3,7 +3,7 @@
  * the report has its address and its name. */
 #include "csynckernel/mark.h"
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "wait/watchdog.h"
 #include "thread/name.h"
 #include "wait/waits.h"

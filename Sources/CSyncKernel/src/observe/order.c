@@ -1,7 +1,7 @@
 /* order.c: what each thread holds, the classes of objects, and what the locks tell. See docs/design/order.md. */
 #include "observe/order.h"
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "base/ordering.h"
 #include "csynckernel/observe.h"
 #include "thread/thread_exit.h"

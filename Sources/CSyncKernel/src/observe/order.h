@@ -2,7 +2,7 @@
 #ifndef CSK_INTERNAL_ORDER_H
 #define CSK_INTERNAL_ORDER_H
 
-#include "base/slots.h"
+#include "observe/slots.h"
 #include "csynckernel/order.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* order_graph.c: the steps from class to class, and the search for circles. One lock protects them. It is taken for
  * steps that are new to a thread's list, and nothing is allocated or called under it. In a child of fork a step that
  * was being added in the parent may be missing, and a circle that was being kept there is written anew. */
-#include "base/stack.h"
+#include "observe/stack.h"
 #include "observe/order.h"
 #include "wait/queue_lock.h"
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "base/list.h"
-#include "base/observe.h"
+#include "base/report.h"
 #include "base/sizes.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"

@@ -8,7 +8,7 @@
  * meanwhile, a thread must stand still for longer than that. */
 #include "pool/pool_watch.h"
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "pool/pool.h"
 

@@ -1,7 +1,7 @@
 /* workqueue.c: queueing. queue/workqueue.h has the argument. */
 #include "queue/workqueue.h"
 
-#include "base/metrics.h"
+#include "base/hooks.h"
 
 /* The stack of a caller that waits for room leads through the function that has this. Elsewhere in this file frame
  * pointers would cost each call: see FramePointers.cmake. */
@@ -83,12 +83,12 @@ __attribute__((always_inline)) static inline int enqueue_prepared(csk_workqueue_
 static __attribute__((noinline)) int enqueue_closer(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     KEEP_FRAME(); /* others jump from here to where a caller may wait, and this function calls */
     if (csk_load(&queue->state, CSK_RELAXED) & STATE_SHUT) return csk_work_is_refused(queue, work, ESHUTDOWN);
-    bool timed = csk_is_counting(CSK_COUNTS_METRICS);
-    if (!timed) csk_fetch_and(&queue->state, ~STATE_METERED, CSK_RELAXED);
-    timed = timed && csk_metrics_stamp(queue->name, work);
+    int told = csk_told_work_comes(queue->name, work);
+    bool timed = told == WORK_IS_TIMED;
+    if (told == WORKS_NOT_COUNTED) csk_fetch_and(&queue->state, ~STATE_METERED, CSK_RELAXED);
     if (timed) work->kind |= WORK_TIMED;
     int status = enqueue_prepared(queue, work, deadline_ns);
-    if (timed && status != 0) csk_metrics_take_stamp(queue->name, work);
+    if (timed && status != 0) csk_tell_work_taken(queue->name, work);
     return status;
 }
 

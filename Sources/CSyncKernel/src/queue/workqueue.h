@@ -86,6 +86,7 @@
 #define CSK_INTERNAL_WORKQUEUE_H
 
 #include "csynckernel/workqueue.h"
+#include "base/hooks.h"
 #include "base/list.h"
 #include "base/raise.h"
 #include "pool/pool.h"
@@ -354,15 +355,12 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context);
 
-/* ---- workqueue_told.c ---- */
-
 /* Readies a wait without a thread that is about to join a list, where waits are reported. Called without the lock.
  * `waits_for`: CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED. */
 void csk_workqueue_wait_prepare(const csk_workqueue_t *queue, csk_workqueue_wait_t *wait, uint32_t waits_for);
 /* The wait is in no list any more, and its function was not called. The queue may be gone. */
-void csk_workqueue_wait_count(const csk_workqueue_wait_t *wait, int status);
 static inline void csk_workqueue_wait_ended(const csk_workqueue_wait_t *wait, int status) {
-    if (CSK_UNLIKELY(wait->since_ns != 0)) csk_workqueue_wait_count(wait, status);
+    if (CSK_UNLIKELY(wait->since_ns != 0)) csk_told_queue_wait_ended(wait, status);
 }
 
 #endif

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/metrics.h"
+#include "base/hooks.h"
 #include "base/sizes.h"
 #include "thread/name.h"
-#include "wait/listed.h"
 
 const char *csk_workqueue_name(const csk_workqueue_t *queue) { return queue != NULL ? queue->name : NULL; }
 
@@ -26,7 +25,7 @@ int csk_workqueue_init(csk_workqueue_t *queue, const csk_workqueue_attr_t *attr)
                                 .priority = attr->priority,
                                 .bypass_limit = attr->bypass_limit,
                                 .name = attr->name };
-    if (attr->name != NULL && csk_is_counting(CSK_COUNTS_METRICS)) queue->state = STATE_METERED;
+    if (attr->name != NULL && csk_waits_are_told()) queue->state = STATE_METERED;
     return 0;
 }
 
@@ -64,7 +63,7 @@ static bool is_no_longer_suspended(csk_workqueue_t *queue) {
 }
 
 static void take_off(csk_workqueue_t *queue) {
-    csk_listed_take_off(queue);
+    csk_tell_callback_is_off(queue);
     csk_workqueue_unpin(queue);
 }
 
@@ -152,7 +151,7 @@ int csk_workqueue_resume(csk_workqueue_t *queue) {
 
 void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     csk_refusal_t refusal;
-    csk_metrics_works_t refused = { 0 };
+    csk_told_works_t refused = { 0 };
     csk_workqueue_lock(queue);
     csk_workqueue_pin(queue); /* as in csk_workqueue_resume */
     csk_fetch_or(&queue->state, STATE_SHUT, CSK_SEQ_CST);
@@ -162,7 +161,7 @@ void csk_workqueue_shutdown(csk_workqueue_t *queue, bool cancel) {
     if (first != NULL) csk_work_begin_refusal(queue, first, &refusal);
     csk_workqueue_wait_t *rooms = csk_rooms_close(queue);
     for (const csk_workqueue_wait_t *room = rooms; room != NULL; room = room->next) refused.refused++;
-    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &refused);
+    csk_tell_works(queue->name, &refused);
     bool listed = end_suspension(queue, STATE_SHUT);
     csk_workqueue_unlock_and_look(queue);
     if (listed) take_off(queue);

@@ -8,7 +8,7 @@
  * More than 400 lines: all of it is what happens to these lists. */
 #include "queue/workqueue.h"
 
-#include "base/metrics.h"
+#include "base/hooks.h"
 #include "base/raise.h"
 #include "csynckernel/delayed.h"
 
@@ -166,13 +166,13 @@ bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work) {
 
 /* How many wait is known where works have just been put in order, and that is seldom. */
 static __attribute__((noinline, cold)) void count_waiting(csk_workqueue_t *queue) {
-    if (queue->name != NULL && !(csk_load(&queue->state, CSK_RELAXED) & STATE_METERED))
+    bool counts = csk_told_works(queue->name, &(csk_told_works_t){ .waiting = queue->waiting });
+    if (counts && queue->name != NULL && !(csk_load(&queue->state, CSK_RELAXED) & STATE_METERED))
         csk_fetch_or(&queue->state, STATE_METERED, CSK_RELAXED);
-    csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .waiting = queue->waiting });
 }
 
 void csk_work_note_full(csk_workqueue_t *queue) {
-    if (csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
+    if (csk_waits_are_told()) count_waiting(queue);
 }
 
 /* Returns whether works were left in the inbox. */
@@ -195,7 +195,7 @@ bool csk_work_sort_piece(csk_workqueue_t *queue) {
         else csk_work_arrange(queue, work);
         work = next;
     }
-    if (any && csk_is_counting(CSK_COUNTS_METRICS)) count_waiting(queue);
+    if (any && csk_waits_are_told()) count_waiting(queue);
     /* The inbox is not empty, so no other thread stores this. */
     if (CSK_UNLIKELY(work != NULL)) csk_store(&queue->inbox_first, work, CSK_RELAXED);
     return work != NULL;

@@ -2,19 +2,12 @@
  * or not accepted. Dropped and left ones are called with the error, and drains wait until they were. */
 #include "queue/workqueue.h"
 
-#include "base/metrics.h"
-#include "base/observe.h"
+#include "base/hooks.h"
 
-/* For tracers, by the name of csk_name where there is one. The caller keeps the queue, and no lock. */
-static __attribute__((noinline, cold)) void trace(const csk_workqueue_t *queue, const void *work, int status) {
-    char name[CSK_OBSERVED_NAME_SIZE];
-    bool has_name = csk_observe_find_name(queue, CSK_OBJECT_WORKQUEUE, name, sizeof name);
-    csk_probe_refusal(queue, has_name ? name : NULL, work, status);
-}
-
+/* The caller keeps the queue, and no lock. */
 __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *queue, const void *work, int status) {
-    if (csk_is_counting(CSK_COUNTS_METRICS)) csk_metrics_add_works(queue->name, &(csk_metrics_works_t){ .refused = 1 });
-    if (csk_refusals_are_traced()) trace(queue, work, status);
+    csk_tell_works(queue->name, &(csk_told_works_t){ .refused = 1 });
+    csk_tell_refusal(queue, work, status, true);
     return status;
 }
 
@@ -29,7 +22,7 @@ int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     if (waits) {
         csk_work_remove(queue, work);
         csk_work_account(queue, csk_work_arrival(work), &done);
-        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_metrics_take_stamp(queue->name, work);
+        if (CSK_UNLIKELY(work->kind & WORK_TIMED)) csk_tell_work_taken(queue->name, work);
         if (queue->rooms != NULL) room = csk_rooms_take(queue);
     }
     csk_workqueue_unlock_and_look(queue); /* it may have been the barrier that others waited for */
@@ -163,20 +156,19 @@ static void find_ends(csk_refusal_t *refusal) {
 
 /* Of the works that join meanwhile the last is called before this returns. */
 static void tell(csk_workqueue_t *queue, csk_refusal_t *refusal) {
-    csk_metrics_works_t told = { 0 };
+    csk_told_works_t told = { 0 };
     csk_section_enter(&refusal->section);
     while (refusal->first != NULL && !csk_section_is_over(&refusal->section)) {
         csk_work_t *work = refusal->first;
         refusal->first = next_of(work);
-        if (csk_refusals_are_traced()) trace(queue, work, ECANCELED);
+        csk_tell_refusal(queue, work, ECANCELED, true);
         told.dropped++;
-        if (work->kind & WORK_TIMED) csk_metrics_take_stamp(queue->name, work);
+        if (work->kind & WORK_TIMED) csk_tell_work_taken(queue->name, work);
         if (work->kind & WORK_SYNC) csk_sync_call_answer(csk_sync_call_of(work), CALL_REFUSED);
         else work->function(work, ECANCELED);
     }
     csk_section_leave(&refusal->section);
-    if (!csk_section_is_over(&refusal->section) && csk_is_counting(CSK_COUNTS_METRICS))
-        csk_metrics_add_works(queue->name, &told);
+    if (!csk_section_is_over(&refusal->section)) csk_tell_works(queue->name, &told);
 }
 
 void csk_work_refuse(csk_refusal_t *refusal) {

@@ -5,11 +5,10 @@
 
 #include <stdlib.h>
 
-#include "base/metrics.h"
-#include "base/observe.h"
+#include "base/hooks.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "thread/name.h"
-#include "wait/listed.h"
 #include "wait/waits.h"
 
 /* A worker that found its queue empty stays for this long: about what it costs to call a worker. */
@@ -80,10 +79,11 @@ static inline void call(csk_work_t *work, csk_section_t *section) {
 /* The work may free itself. In a child that it has forked there is no queue to count for. */
 static __attribute__((noinline)) bool run_timed(csk_work_t *work, csk_section_t *section) {
     const csk_workqueue_t *queue = section->queue;
-    int64_t since_ns = csk_metrics_take_stamp(queue->name, work), begin_ns = csk_platform_now();
+    int64_t since_ns = csk_tell_work_taken(queue->name, work), begin_ns = csk_platform_now();
     call(work, section);
     if (!csk_section_is_over(section))
-        csk_metrics_ran(queue->name, since_ns != 0 ? begin_ns - since_ns : -1, csk_platform_now() - begin_ns);
+        csk_hooks_attached()->work_ran(queue->name, since_ns != 0 ? begin_ns - since_ns : -1,
+                                       csk_platform_now() - begin_ns);
     return true;
 }
 
@@ -292,8 +292,8 @@ bool csk_waits_call(csk_workqueue_wait_t *done) {
 
 void csk_workqueue_note_suspension(csk_workqueue_t *queue) {
     queue->suspended |= SUSPENDED;
-    if ((queue->suspended & SUSPENDED_LISTED) || !csk_listed_is_on()) return;
-    if (csk_listed_add(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
+    if ((queue->suspended & SUSPENDED_LISTED) || !csk_callbacks_are_listed()) return;
+    if (csk_told_callback_waits(queue, CSK_OBJECT_WORKQUEUE)) queue->suspended |= SUSPENDED_LISTED;
 }
 
 /* Called under the lock, which was the parent's. Work that waited and ran there stays with the parent. The owner's

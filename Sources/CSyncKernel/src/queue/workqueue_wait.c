@@ -6,9 +6,8 @@
  * caller's. */
 #include "queue/workqueue.h"
 
-#include "base/probe.h"
+#include "base/hooks.h"
 #include "wait/announce.h"
-#include "wait/told_wait.h"
 #include "wait/waits.h"
 
 /* Waits for an answer, which is recorded as `wait`. Returns the answer, or CSK_WORD_PARKED when the deadline has
@@ -23,16 +22,14 @@ static uint32_t await(uint32_t *word, int64_t deadline_ns, csk_wait_t *wait) {
     return csk_load(word, CSK_ACQUIRE);
 }
 
-static csk_wait_t wait_for(const csk_workqueue_t *queue, uint32_t what, const void *waiter, int64_t deadline_ns) {
+static csk_wait_t wait_for(const csk_workqueue_t *queue, uint32_t what, const void *waiter, csk_rank_t rank,
+                           int64_t deadline_ns) {
     return (csk_wait_t){ .object = queue,
                          .object_kind = CSK_OBJECT_WORKQUEUE,
                          .waits_for = what,
                          .waiter = waiter,
+                         .rank = rank,
                          .deadline_ns = deadline_ns };
-}
-
-static csk_told_wait_t told_wait_for(const csk_workqueue_t *queue, uint32_t what, csk_rank_t rank) {
-    return (csk_told_wait_t){ .object = queue, .object_kind = CSK_OBJECT_WORKQUEUE, .waits_for = what, .rank = rank };
 }
 
 /* ---- The line for room ------------------------------------------------------------------------------------------- */
@@ -70,6 +67,15 @@ typedef enum { NEVER, BY_THREAD, WITHOUT_THREAD, PREPARED } how_t;
 enum { NOT_PREPARED = -1 };
 
 static inline bool lacks_preparation(how_t how) { return how == WITHOUT_THREAD && csk_waits_are_told(); }
+
+/* What takes long is done before the wait stands in line, while the caller keeps the queue: so a thread that finds
+ * under the lock that it has to wait, and that waits are reported, leaves the lock and comes back prepared. */
+__attribute__((noinline, cold)) void csk_workqueue_wait_prepare(const csk_workqueue_t *queue,
+                                                                csk_workqueue_wait_t *wait, uint32_t waits_for) {
+    const csk_hooks_t *hooks = csk_hooks_attached();
+    *wait = (csk_workqueue_wait_t){ .since_ns = csk_platform_now(), .task = csk_waits_suspended_task() };
+    if (hooks != NULL) hooks->queue_wait_begins(queue, wait, waits_for);
+}
 
 /* The wait is the caller's until it is in a list. */
 static void begin_wait(csk_workqueue_wait_t *wait, void (*function)(csk_workqueue_wait_t *), void *context, how_t how) {
@@ -119,39 +125,42 @@ static int admit(csk_workqueue_t *queue, csk_sync_call_t *call) {
     return 0;
 }
 
-static int await_answer(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns,
-                        csk_wait_t *wait) {
-    uint32_t seen = await(&call->word, deadline_ns, wait);
+/* A caller that waits for its turn, in the queue or in the line for room. */
+typedef struct {
+    csk_wait_t wait; /* the first: csk_told_wait gives it back */
+    csk_workqueue_t *queue;
+    csk_sync_call_t *call;
+    bool in_line;
+} turn_wait_t;
+
+static int await_answer(const turn_wait_t *of, csk_wait_t *wait) {
+    csk_sync_call_t *call = of->call;
+    uint32_t seen = await(&call->word, wait->deadline_ns, wait);
     if (seen == CSK_WORD_PARKED) {
-        if (in_line && csk_workqueue_wait_cancel(queue, &call->room) == 0)
-            return csk_work_is_refused(queue, &call->work, ETIMEDOUT);
+        if (of->in_line && csk_workqueue_wait_cancel(of->queue, &call->room) == 0)
+            return csk_work_is_refused(of->queue, &call->work, ETIMEDOUT);
         /* Either the work is taken out here, or another thread has taken it: then the answer is on its way. */
-        if (csk_workqueue_cancel(queue, &call->work) == 0) return ETIMEDOUT;
+        if (csk_workqueue_cancel(of->queue, &call->work) == 0) return ETIMEDOUT;
         seen = await(&call->word, CSK_NEVER, wait);
     }
     if (seen != CALL_REFUSED) return 0;
-    return in_line && call->room.status != 0 ? call->room.status : ECANCELED;
+    return of->in_line && call->room.status != 0 ? call->room.status : ECANCELED;
 }
 
-/* Waits for the turn of a caller that stands in the queue, or in the line for room. */
-static int await_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
-    csk_wait_t wait = wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN, call, deadline_ns);
-    wait.rank = call->work.node.rank;
-    if (!in_line) wait.ticket = call->work.node.ticket;
-    int status = await_answer(queue, call, in_line, deadline_ns, &wait);
-    csk_waits_end(&wait);
+static int await_turn(csk_wait_t *wait) {
+    int status = await_answer((const turn_wait_t *)wait, wait);
+    csk_waits_end(wait);
     return status;
 }
 
-/* The same where waits are reported. */
-static __attribute__((noinline, cold)) int await_turn_told(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line,
-                                                           int64_t deadline_ns) {
-    csk_told_wait_t told = told_wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN,
-                                         call->work.node.rank);
-    csk_told_wait_begin(&told);
-    int status = await_turn(queue, call, in_line, deadline_ns);
-    csk_told_wait_end(&told, status);
-    return status;
+static int wait_for_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_line, int64_t deadline_ns) {
+    turn_wait_t of = { .wait = wait_for(queue, in_line ? CSK_WAITS_FOR_ROOM : CSK_WAITS_FOR_TURN, call,
+                                        call->work.node.rank, deadline_ns),
+                       .queue = queue,
+                       .call = call,
+                       .in_line = in_line };
+    if (!in_line) of.wait.ticket = call->work.node.ticket;
+    return csk_waits_are_told() ? csk_told_wait(&of.wait, await_turn) : await_turn(&of.wait);
 }
 
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
@@ -166,8 +175,7 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
     csk_workqueue_unlock_and_look(queue);
     if (!mine) {
         if (error != 0 && !in_line) return csk_work_is_refused(queue, &call.work, error);
-        error = csk_waits_are_told() ? await_turn_told(queue, &call, in_line, deadline_ns)
-                                     : await_turn(queue, &call, in_line, deadline_ns);
+        error = wait_for_turn(queue, &call, in_line, deadline_ns);
         if (error != 0) return error;
     }
     run_call(&call.section, function, context);
@@ -201,30 +209,29 @@ static void end_wait(csk_workqueue_wait_t *wait) {
     csk_word_answer(&wait->word, wait->status == 0 ? CALL_GRANTED : CALL_REFUSED);
 }
 
-/* Waits for the end of a wait that stands in one of the queue's lists, or takes it out of there. */
-static int await_in_list(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, int64_t deadline_ns) {
-    csk_wait_t wait = wait_for(queue, what, self, deadline_ns);
-    uint32_t seen = await(&self->word, deadline_ns, &wait);
-    int status = seen != CSK_WORD_PARKED ? ENOENT : csk_workqueue_wait_cancel(queue, self);
-    if (seen == CSK_WORD_PARKED && status != 0) seen = await(&self->word, CSK_NEVER, &wait);
-    csk_waits_end(&wait);
+/* A caller whose wait stands in one of the queue's lists. */
+typedef struct {
+    csk_wait_t wait; /* the first: csk_told_wait gives it back */
+    csk_workqueue_t *queue;
+    csk_workqueue_wait_t *self;
+} list_wait_t;
+
+/* Waits for its end, or takes it out of there. */
+static int await_in_list(csk_wait_t *wait) {
+    const list_wait_t *of = (const list_wait_t *)wait;
+    csk_workqueue_wait_t *self = of->self;
+    uint32_t seen = await(&self->word, wait->deadline_ns, wait);
+    int status = seen != CSK_WORD_PARKED ? ENOENT : csk_workqueue_wait_cancel(of->queue, self);
+    if (seen == CSK_WORD_PARKED && status != 0) seen = await(&self->word, CSK_NEVER, wait);
+    csk_waits_end(wait);
     if (status == 0) return ETIMEDOUT;
     return seen == CALL_REFUSED ? ESHUTDOWN : 0;
 }
 
-/* The same where waits are reported. */
-static __attribute__((noinline, cold)) int await_in_list_told(csk_workqueue_t *queue, csk_workqueue_wait_t *self,
-                                                              uint32_t what, int64_t deadline_ns) {
-    csk_told_wait_t told = told_wait_for(queue, what, self->work != NULL ? self->arrivals : 0);
-    csk_told_wait_begin(&told);
-    int status = await_in_list(queue, self, what, deadline_ns);
-    csk_told_wait_end(&told, status);
-    return status;
-}
-
-static int await_end(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, int64_t deadline_ns) {
-    return csk_waits_are_told() ? await_in_list_told(queue, self, what, deadline_ns)
-                                : await_in_list(queue, self, what, deadline_ns);
+static int await_end(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, csk_rank_t rank,
+                     int64_t deadline_ns) {
+    list_wait_t of = { .wait = wait_for(queue, what, self, rank, deadline_ns), .queue = queue, .self = self };
+    return csk_waits_are_told() ? csk_told_wait(&of.wait, await_in_list) : await_in_list(&of.wait);
 }
 
 /* Queues the work, or has `wait` stand in the line for room and returns EINPROGRESS, as `how` says. NOT_PREPARED: it
@@ -261,13 +268,14 @@ int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_wor
 
 int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_t deadline_ns) {
     csk_workqueue_wait_t room;
+    csk_rank_t rank = work->node.rank;
     int status = ask_for_room(queue, work, &room, end_wait, NULL, csk_section_inside(queue) ? NEVER : BY_THREAD);
     if (status != EINPROGRESS) return status;
     /* The thread that gives a place looks into the queue, or a worker that is on its way does. */
-    status = await_end(queue, &room, CSK_WAITS_FOR_ROOM, deadline_ns);
+    status = await_end(queue, &room, CSK_WAITS_FOR_ROOM, rank, deadline_ns);
     if (status == ETIMEDOUT) return csk_work_is_refused(queue, work, ETIMEDOUT);
     /* The thread that shut the queue down may have freed it by now, and its name with it. */
-    if (status == ESHUTDOWN && csk_refusals_are_traced()) csk_probe_refusal(queue, NULL, work, ESHUTDOWN);
+    if (status == ESHUTDOWN) csk_tell_refusal(queue, work, ESHUTDOWN, false);
     return status;
 }
 
@@ -312,5 +320,5 @@ int csk_workqueue_drain(csk_workqueue_t *queue, int64_t deadline_ns) {
     if (csk_section_inside(queue)) return EDEADLK;
     csk_workqueue_wait_t wait;
     if (begin_drain(queue, &wait, end_wait, NULL, BY_THREAD) == 0) return 0;
-    return await_end(queue, &wait, CSK_WAITS_FOR_DRAINED, deadline_ns);
+    return await_end(queue, &wait, CSK_WAITS_FOR_DRAINED, 0, deadline_ns);
 }

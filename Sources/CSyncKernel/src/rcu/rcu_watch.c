@@ -37,7 +37,7 @@
 
 #include <stdio.h>
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "base/text.h"
 #include "rcu/rcu_readers.h"
 #include "thread/name.h"

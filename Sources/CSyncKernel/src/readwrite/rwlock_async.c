@@ -1,5 +1,4 @@
 /* rwlock_async.c: asynchronous waiters at the read-write lock. */
-#include "base/observe.h"
 #include "readwrite/rwlock_queue.h"
 
 static bool take_out(csk_rwlock_t *lock, csk_waiter_t *waiter, int status) {

@@ -11,7 +11,7 @@ enum { LOOK_PAUSES = 16 };
 /* A yield may take a time slice, so threads with a deadline don't yield. */
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_counts_since(spin.end_ns - CSK_SPIN_NS);
+    *since_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
     do {
         csk_spin_pause(LOOK_PAUSES);
         if (csk_rwlock_pass(lock, mode, self)) return true;
@@ -111,7 +111,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     if (mode != RW_READ) csk_rwlock_stop_bias(lock); /* readers with the bias would pass it */
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
-    if (!waits) csk_counts_end(lock, CSK_OBJECT_RWLOCK, 0, since_ns);
+    if (!waits) csk_tell_entered(lock, CSK_OBJECT_RWLOCK, 0, since_ns, false);
     if (!waits) return 0;
     if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
@@ -133,7 +133,7 @@ int csk_rwlock_enter_contended(csk_rwlock_t *lock, int mode, int64_t deadline_ns
         return csk_rwlock_pass(lock, mode, self) ? 0 : ETIMEDOUT;
     int64_t since_ns;
     if (spin_to_pass(lock, mode, deadline_ns, self, &since_ns)) {
-        csk_counts_end(lock, CSK_OBJECT_RWLOCK, 0, since_ns);
+        csk_tell_entered(lock, CSK_OBJECT_RWLOCK, 0, since_ns, false);
         return 0;
     }
     return queue_and_wait(lock, mode, deadline_ns, self, since_ns);

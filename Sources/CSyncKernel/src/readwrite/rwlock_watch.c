@@ -1,7 +1,7 @@
 /* rwlock_watch.c: a waiter that has waited for a second checks the reason: for a holder that has ended, or for a
  * designated waiter that is late. See gate_watch.c for why a live thread is never reported as ended. Here too no thread
  * leaves the lock without calling the first waiter, and none overtakes that waiter unless one is coming. */
-#include "base/observe.h"
+#include "base/report.h"
 #include "readwrite/rwlock_queue.h"
 #include "wait/announce.h"
 

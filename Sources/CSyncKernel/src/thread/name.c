@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/observe.h"
+#include "base/report.h"
 #include "csynckernel/workqueue.h"
 #include "thread/fork.h"
 

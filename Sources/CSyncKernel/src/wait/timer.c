@@ -8,7 +8,7 @@
  * a canceller. */
 #include "csynckernel/timer.h"
 
-#include "base/metrics.h"
+#include "base/hooks.h"
 #include "wait/announce.h"
 #include "wait/queue_lock.h"
 #include "wait/service.h"
@@ -44,7 +44,7 @@ static void wake_thread(void) {
 static void fire(csk_timer_t *timer, int64_t now_ns) {
     int64_t deadline_ns = deadline_of(timer);
     /* What was due before the thread slept was started after that, and late. */
-    bool counts = csk_is_counting(CSK_COUNTS_METRICS) && deadline_ns >= timers.slept_ns;
+    bool is_told = csk_waits_are_told() && deadline_ns >= timers.slept_ns;
     csk_heap_remove(&timers.heap, &timer->node);
     timers.count--;
     timer->epoch = 0;
@@ -52,7 +52,7 @@ static void fire(csk_timer_t *timer, int64_t now_ns) {
     csk_timer_function_t function = timer->function;
     void *context = timer->context;
     csk_queue_unlock(&timers.lock);
-    if (counts) csk_metrics_late(now_ns - deadline_ns);
+    if (is_told) csk_told_timer(now_ns - deadline_ns);
     csk_trampoline_hold();
     function(timer, context);
     csk_queue_lock(&timers.lock);

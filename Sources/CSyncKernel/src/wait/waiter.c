@@ -3,7 +3,6 @@
 
 #include "base/list.h"
 #include "wait/announce.h"
-#include "wait/told_wait.h"
 #include "wait/trampoline.h"
 #include "wait/waits.h"
 #include "wait/watch.h"
@@ -60,48 +59,10 @@ static void trace_grants(const csk_effects_t *effects) {
     }
 }
 
-enum { LET_IN_COUNTED = 16 };
-typedef struct {
-    struct {
-        csk_rank_t rank;
-        int64_t waited_ns;
-        uint32_t kind;
-    } drawn[LET_IN_COUNTED];
-    uint32_t count;
-    int64_t now_ns; /* before they are let in: their sections may take this thread's processor */
-} let_in_t;
-
-/* Each thread that is let in is drawn with the same probability (algorithm R of Vitter, 1985). */
-static void draw(let_in_t *let_in, const csk_waiter_t *waiter, uint32_t kind) {
-    uint64_t place = let_in->count++;
-    if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
-    if (place >= LET_IN_COUNTED) return;
-    let_in->drawn[place].rank = waiter->node.rank;
-    let_in->drawn[place].waited_ns = let_in->now_ns - waiter->since_ns;
-    let_in->drawn[place].kind = kind;
-}
-
-/* The same where the profile is on: the thread that is let in is counted by the stack of the calling thread. Threads
- * are gone with their waiters once they were let in, so what is counted is copied before. Of more than there is room
- * for, those drawn count for all. */
-static void perform_profiled(csk_effects_t *effects) {
-    let_in_t let_in;
-    let_in.count = 0;
-    let_in.now_ns = csk_platform_now();
-    for (const csk_waiter_t *waiter = effects->threads; waiter != NULL; waiter = waiter->next_ready)
-        draw(&let_in, waiter, CSK_PROFILE_THREAD);
-    for (const csk_waiter_t *waiter = effects->ready; waiter != NULL; waiter = waiter->next_ready)
-        if ((waiter->has_waited & WAITER_PROFILED) && waiter->status == 0) draw(&let_in, waiter, CSK_PROFILE_CALLBACK);
-    perform(effects);
-    uint32_t drawn = let_in.count < LET_IN_COUNTED ? let_in.count : LET_IN_COUNTED;
-    for (uint32_t i = 0; i < drawn; i++)
-        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].waited_ns,
-                           (double)let_in.count / drawn);
-}
-
 static __attribute__((noinline, cold)) void perform_told(csk_effects_t *effects) {
     if (csk_grants_are_traced()) trace_grants(effects);
-    if (csk_profile_is_on()) perform_profiled(effects);
+    const csk_hooks_t *hooks = csk_hooks_attached();
+    if (hooks != NULL) hooks->lets_in(effects, perform);
     else perform(effects);
 }
 
@@ -111,45 +72,19 @@ void csk_effects_perform(csk_effects_t *effects) {
 }
 
 /* Reading the clock is a quarter of what queueing such a waiter costs, and only reported waits need the time. */
-void csk_waiter_begin_again_told(csk_waiter_t *waiter, uint8_t object_kind) {
-    uint32_t told = waiter->has_waited & (WAITER_LISTED | WAITER_METERED | WAITER_PROFILED);
-    if (csk_is_observed()) told |= WAITER_OBSERVED;
-    if (csk_listed_is_on() && !(told & WAITER_LISTED) && csk_listed_add(waiter->object, object_kind)) {
-        told |= WAITER_LISTED;
-        waiter->task = 0; /* the thread that says that a grant is over may suspend another task */
-    }
-    waiter->has_waited = told ? (uint8_t)(told | object_kind) : 0;
-    if (told && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
-}
-
-void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind) {
-    if (csk_is_counting(CSK_COUNTS_METRICS)) waiter->has_waited = WAITER_METERED;
-    if (csk_profile_is_on()) {
-        waiter->has_waited |= WAITER_PROFILED;
-        waiter->stack = csk_profile_stack_of_waiter();
-    }
-    csk_waiter_begin_again_told(waiter, object_kind);
-    if (waiter->has_waited & WAITER_LISTED) waiter->task = csk_waits_suspended_task();
+void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind, bool again) {
+    const csk_hooks_t *hooks = csk_hooks_attached();
+    uint32_t told = hooks != NULL ? hooks->callback_waits(waiter, object_kind, again) : 0;
+    if (csk_wait_begins_are_traced() || csk_wait_ends_are_traced() || csk_grants_are_traced()) told |= WAITER_OBSERVED;
+    waiter->has_waited = told != 0 ? (uint8_t)(told | object_kind) : 0;
+    if (told != 0 && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
 
 void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status) {
-    uint32_t object_kind = waiter->has_waited & WAITER_KIND;
-    if (waiter->has_waited & WAITER_LISTED) {
-        waiter->has_waited &= (uint8_t)~WAITER_LISTED;
-        csk_listed_take_off(object);
-    }
-    csk_rank_t rank = waiter->node.rank;
+    const csk_hooks_t *hooks = csk_hooks_attached();
     if (waiter->has_waited & WAITER_OBSERVED)
-        csk_observe_wait(CSK_EVENT_WAIT_END, object_kind, object, rank, waiter->since_ns, status);
-    if (waiter->has_waited & WAITER_METERED) csk_metrics_waited(object, object_kind, waiter->since_ns, status);
-    csk_profile_sample_t sample;
-    if ((waiter->has_waited & WAITER_PROFILED) && csk_profile_keeps(csk_platform_now() - waiter->since_ns, &sample))
-        csk_profile_add(&(csk_profile_key_t){ .side = CSK_PROFILE_WAITED,
-                                              .waiter = CSK_PROFILE_CALLBACK,
-                                              .rank = rank,
-                                              .stack = (uint32_t)waiter->stack,
-                                              .name = csk_profile_name_number(object, object_kind) },
-                        &sample);
+        csk_told_end(waiter->has_waited & WAITER_KIND, object, waiter->node.rank, waiter->since_ns, status);
+    if (hooks != NULL) hooks->callback_ended(waiter, object, status);
 }
 
 void csk_effects_perform_waiting(csk_effects_t *effects) {
@@ -225,10 +160,9 @@ static int leave_queue(const csk_wait_kind_t *kind, void *object, csk_waiter_t *
     return granted ? 0 : ETIMEDOUT;
 }
 
-/* The thread's wait is recorded once the thread is about to park, and stays recorded while it tries. */
-static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_waiter_t *self,
-                 int64_t deadline_ns) {
-    if (CSK_UNLIKELY(wait->noted)) return;
+/* Says what the thread waits for. */
+static void describe(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_waiter_t *self,
+                     int64_t deadline_ns) {
     wait->object = object;
     wait->object_kind = kind->queue->object_kind;
     wait->waits_for = CSK_WAITS_OTHER;
@@ -238,6 +172,13 @@ static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *obje
     wait->ticket = self->node.ticket;
     wait->since_ns = self->since_ns;
     wait->deadline_ns = deadline_ns;
+}
+
+/* The thread's wait is recorded once the thread is about to park, and stays recorded while it tries. */
+static void note(csk_wait_t *wait, const csk_wait_kind_t *kind, const void *object, const csk_waiter_t *self,
+                 int64_t deadline_ns) {
+    if (CSK_UNLIKELY(wait->noted)) return;
+    describe(wait, kind, object, self, deadline_ns);
     csk_waits_note(wait);
 }
 
@@ -263,11 +204,12 @@ static int park_and_try(const csk_wait_kind_t *kind, void *object, csk_waiter_t 
     }
 }
 
-static int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns) {
-    csk_wait_t wait;
-    wait.noted = false;
-    int status = park_and_try(kind, object, self, deadline_ns, &wait);
-    csk_waits_end(&wait);
+static inline int wait_in_queue(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns,
+                                bool watches_first, csk_wait_t *wait) {
+    wait->noted = false;
+    if (watches_first) csk_watch_word(self);
+    int status = park_and_try(kind, object, self, deadline_ns, wait);
+    csk_waits_end(wait);
     return status;
 }
 
@@ -280,23 +222,29 @@ void csk_waiter_await_granter(csk_waiter_t *self) {
 }
 
 /* The same where waits are reported. */
-static __attribute__((noinline)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self,
-                                               int64_t deadline_ns, bool watches_first) {
-    csk_told_wait_t told = { .object = object,
-                             .object_kind = kind->queue->object_kind,
-                             .waits_for = CSK_WAITS_OTHER,
-                             .rank = self->node.rank,
-                             .since_ns = self->since_ns };
-    csk_told_wait_begin(&told);
-    if (watches_first) csk_watch_word(self);
-    int status = wait_in_queue(kind, object, self, deadline_ns);
-    csk_told_wait_end(&told, status);
-    return status;
+typedef struct {
+    csk_wait_t wait; /* the first: csk_told_wait gives it back */
+    const csk_wait_kind_t *kind;
+    void *object;
+    csk_waiter_t *self;
+    bool watches_first;
+} told_t;
+
+static int await_told(csk_wait_t *wait) {
+    told_t *told = (told_t *)wait;
+    return wait_in_queue(told->kind, told->object, told->self, wait->deadline_ns, told->watches_first, wait);
+}
+
+static __attribute__((noinline, cold)) int wait_told(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self,
+                                                     int64_t deadline_ns, bool watches_first) {
+    told_t told = { .kind = kind, .object = object, .self = self, .watches_first = watches_first };
+    describe(&told.wait, kind, object, self, deadline_ns);
+    return csk_told_wait(&told.wait, await_told);
 }
 
 int csk_waiter_wait(const csk_wait_kind_t *kind, void *object, csk_waiter_t *self, int64_t deadline_ns,
                     bool watches_first) {
     if (csk_waits_are_told()) return wait_told(kind, object, self, deadline_ns, watches_first);
-    if (watches_first) csk_watch_word(self);
-    return wait_in_queue(kind, object, self, deadline_ns);
+    csk_wait_t wait;
+    return wait_in_queue(kind, object, self, deadline_ns, watches_first, &wait);
 }

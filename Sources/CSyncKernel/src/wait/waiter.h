@@ -19,10 +19,7 @@
 #define CSK_INTERNAL_WAITER_H
 
 #include "csynckernel/lanes.h"
-#include "base/metrics.h"
-#include "base/observe.h"
-#include "base/profile.h"
-#include "wait/listed.h"
+#include "base/hooks.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 #include "wait/waits.h"
@@ -109,24 +106,24 @@ static inline void csk_waiter_for_function(csk_waiter_t *waiter, void *object, c
     waiter->stays = stays;
 }
 
-/* `has_waited` of an asynchronous waiter: which observers hear of the end of its wait, and in the lower bits what kind
- * of object it waits for. Zero if none does. LISTED: its object is, for the views of inspect.h. */
+/* `has_waited` of an asynchronous waiter: who hears of the end of its wait, and in the lower bits what kind of object
+ * it waits for. Zero if nobody does. LISTED: its object is, for the views of inspect.h. The bits METERED and PROFILED
+ * are the subscribers' own; OBSERVED is the observer's and the tracers'. */
 enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whatever
  * thread says so. The steps for reported waits are apart. */
-__attribute__((cold)) void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind);
-__attribute__((cold)) void csk_waiter_begin_again_told(csk_waiter_t *waiter, uint8_t object_kind);
+__attribute__((cold)) void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind, bool again);
 static inline void csk_waiter_begin(csk_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
-    if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind);
+    if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind, false);
 }
 static inline void csk_waiter_begin_again(csk_waiter_t *waiter, uint8_t object_kind) {
-    if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_again_told(waiter, object_kind);
+    if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind, true);
 }
 /* For waiters that are not reported elsewhere. */
 static inline void csk_waiter_list(csk_waiter_t *waiter, uint8_t object_kind) {
     waiter->has_waited = 0;
-    if (!csk_listed_is_on() || !csk_listed_add(waiter->object, object_kind)) return;
+    if (!csk_callbacks_are_listed() || !csk_told_callback_waits(waiter->object, object_kind)) return;
     waiter->has_waited = (uint8_t)(WAITER_LISTED | object_kind);
     waiter->task = csk_waits_suspended_task();
     waiter->since_ns = csk_platform_now();
@@ -202,7 +199,7 @@ static inline bool csk_waiter_waits(csk_waiter_t *waiter, void *object, uint8_t 
 }
 /* Called after the queue lock. By then the waiter may have been served and freed, so `rank` is a copy. */
 static inline void csk_waiter_has_queued(bool waits, const void *object, csk_rank_t rank, csk_effects_t *effects) {
-    if (waits) csk_observe_wait(CSK_EVENT_WAIT_BEGIN, CSK_OBJECT_OTHER, object, csk_rank_in_order(rank), 0, 0);
+    if (waits) csk_tell_event(CSK_EVENT_WAIT_BEGIN, object, csk_rank_in_order(rank), 0);
     csk_effects_perform(effects);
 }
 

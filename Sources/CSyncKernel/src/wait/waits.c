@@ -77,9 +77,9 @@ bool csk_waits_mark(uint32_t kind) {
     return true;
 }
 
-const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack) {
+const struct csk_stack *csk_waits_show_stack(const struct csk_stack *stack) {
     csk_wait_record_t *self = my_record();
-    const csk_stack_t *before = self->stack;
+    const struct csk_stack *before = self->stack;
     self->stack = stack;
     return before;
 }

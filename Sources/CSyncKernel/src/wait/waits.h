@@ -38,21 +38,12 @@
 #define CSK_INTERNAL_WAITS_H
 
 #include "csynckernel/inspect.h"
-#include "base/stack.h"
+#include "base/hooks.h"
 #include "wait/queue_lock.h"
 
-/* What a thread waits for. It stands on the thread's stack. */
-typedef struct csk_wait {
-    const void *object;
-    uint32_t object_kind;   /* CSK_OBJECT_GATE, ... */
-    uint32_t waits_for;     /* CSK_WAITS_TO_ENTER, ...; 0: the waiter's mode says it */
-    const void *waiter;     /* what stands in the object's queue for the thread */
-    const csk_gate_t *gate; /* of a condition variable */
-    csk_rank_t rank;
-    int64_t ticket;
-    int64_t since_ns, deadline_ns; /* since_ns: 0 stands for now */
-    bool noted;
-} csk_wait_t;
+/* csk_wait_t, what a thread waits for, stands in hooks.h. */
+
+struct csk_stack;
 
 enum { WAIT_NONE = 0, WAIT_NOTED, WAIT_READ, WAIT_AWAITED };
 
@@ -63,14 +54,14 @@ typedef struct csk_wait_record {
     uint64_t number;                  /* of the wait: raised with each */
     uint64_t identity, thread_number; /* csk_self() and csk_thread_number */
     int32_t thread_id;
-    uint16_t marked, asked;   /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
-    uint64_t told;            /* for the watchdog: the number of the wait that it has reported */
-    const void *sections;     /* what the registered function says of the thread */
-    uint64_t task;            /* what csk_waits_task says of it */
-    const csk_stack_t *stack; /* where it waits; NULL where that was not shown */
-    uint64_t suspends;        /* the task whose waits are queued by the thread now, as callbacks */
-    uint64_t looked;          /* for the deadlock watch: the number of the wait for which it looked last, */
-    int64_t looked_ns;        /* and how old that was */
+    uint16_t marked, asked;        /* CSK_THREAD_...: by the thread itself; by csk_waits_asks for this wait */
+    uint64_t told;                 /* for the watchdog: the number of the wait that it has reported */
+    const void *sections;          /* what the registered function says of the thread */
+    uint64_t task;                 /* what csk_waits_task says of it */
+    const struct csk_stack *stack; /* where it waits; NULL where that was not shown */
+    uint64_t suspends;             /* the task whose waits are queued by the thread now, as callbacks */
+    uint64_t looked;               /* for the deadlock watch: the number of the wait for which it looked last, */
+    int64_t looked_ns;             /* and how old that was */
     struct csk_wait_record *next, *previous; /* under the list's lock */
 } csk_wait_record_t;
 
@@ -100,7 +91,7 @@ extern uint64_t (*csk_waits_current_task)(void);
 int32_t csk_waits_thread_id(void);
 /* The calling thread's waits show that stack from now on. It stays as it is until another or NULL is shown. Returns the
  * one before. Called while the thread does not wait. */
-const csk_stack_t *csk_waits_show_stack(const csk_stack_t *stack);
+const struct csk_stack *csk_waits_show_stack(const struct csk_stack *stack);
 /* The callbacks that the calling thread queues are waits of that task; 0: of none. */
 void csk_waits_suspend(uint64_t task);
 uint64_t csk_waits_suspended_task(void);

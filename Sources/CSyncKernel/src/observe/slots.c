@@ -1,5 +1,5 @@
 /* slots.c: see slots.h. */
-#include "base/slots.h"
+#include "observe/slots.h"
 
 #include <sys/mman.h>
 

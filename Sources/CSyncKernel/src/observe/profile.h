@@ -9,8 +9,8 @@
 #define CSK_INTERNAL_PROFILE_H
 
 #include "csynckernel/profile.h"
-#include "base/counting.h"
-#include "base/stack.h"
+#include "observe/counting.h"
+#include "observe/stack.h"
 
 static inline bool csk_profile_is_on(void) { return csk_is_counting(CSK_COUNTS_PROFILE); }
 

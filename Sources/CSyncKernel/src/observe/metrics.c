@@ -1,8 +1,8 @@
 /* metrics.c: the table of counters and histograms. See metrics.h. */
-#include "base/metrics.h"
+#include "observe/metrics.h"
 
-#include "base/observe.h"
-#include "base/slots.h"
+#include "base/report.h"
+#include "observe/slots.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -134,7 +134,7 @@ static csk_metrics_waits_t *find_works(const char *name) {
     return name != NULL ? csk_metrics_find_named(CSK_OBJECT_WORKQUEUE, 0, name) : NULL;
 }
 
-__attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works) {
+__attribute__((noinline)) void csk_metrics_add_works(const char *name, const csk_told_works_t *works) {
     csk_metrics_waits_t *of = find_works(name);
     if (of == NULL) return;
     if (works->refused != 0) csk_fetch_add(&of->outcomes[REFUSED], works->refused, CSK_RELAXED);

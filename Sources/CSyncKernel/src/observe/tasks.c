@@ -1,13 +1,12 @@
 /* tasks.c: waits of tasks at objects that are no objects of the kernel, and the names of tasks. See tasks.h. */
-#include "wait/tasks.h"
+#include "observe/tasks.h"
 
 #include "base/list.h"
-#include "base/metrics.h"
-#include "base/probe.h"
-#include "base/profile.h"
+#include "observe/metrics.h"
+#include "base/hooks.h"
+#include "observe/profile.h"
 #include "base/text.h"
 #include "thread/name.h"
-#include "wait/listed.h"
 #include "wait/waits.h"
 
 /* Those that have an object come first, and then those that wait, by when they began: a view that reads the beginning
@@ -85,7 +84,7 @@ void csk_task_wait_begin(csk_task_wait_t *wait) {
         else csk_stack_take(&stack);
         wait->stack = csk_profile_stack_number(&stack);
     }
-    if (csk_listed_is_on() && (wait->object != NULL || wait->task_name != NULL)) put_into_list(wait);
+    if (csk_callbacks_are_listed() && (wait->object != NULL || wait->task_name != NULL)) put_into_list(wait);
 }
 
 /* Counts the wait, which has ended now, where that was wanted when it began. */
@@ -129,7 +128,7 @@ void csk_task_wait_pass(csk_task_wait_t *last, csk_task_wait_t *next) {
     next->has_object = 1;
     next->since_ns = csk_platform_now();
     next->counted = 0;
-    if (is_listed || csk_listed_is_on()) {
+    if (is_listed || csk_callbacks_are_listed()) {
         next->part = number;
         waits_put_first(&part->first, &part->last, next);
     }

@@ -7,7 +7,7 @@
 #define CSK_INTERNAL_METRICS_H
 
 #include "csynckernel/metrics.h"
-#include "base/counting.h"
+#include "observe/counting.h"
 
 typedef struct csk_metrics_waits csk_metrics_waits_t;
 
@@ -23,10 +23,7 @@ void csk_metrics_count(csk_metrics_waits_t *waits, int64_t waited_ns, int status
 void csk_metrics_waited(const void *object, uint32_t object_kind, int64_t since_ns, int status);
 /* For the work queues of this name, which may be NULL: what was refused and dropped, and how many wait now. It may be
  * called under an internal lock. */
-typedef struct csk_metrics_works {
-    uint64_t refused, dropped, waiting;
-} csk_metrics_works_t;
-void csk_metrics_add_works(const char *name, const csk_metrics_works_t *works);
+void csk_metrics_add_works(const char *name, const csk_told_works_t *works);
 
 /* One of so many works carries the time, by chance, and counts as so many. Tests change it. */
 extern uint32_t csk_metrics_one_in __attribute__((visibility("hidden")));

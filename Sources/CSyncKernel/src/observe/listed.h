@@ -32,8 +32,6 @@
 
 extern uint32_t csk_listed_wanted; /* how many want the list */
 
-static inline bool csk_listed_is_on(void) { return CSK_UNLIKELY(csk_load(&csk_listed_wanted, CSK_RELAXED) != 0); }
-
 /* Called under the object's queue lock, or by the object's holder. Counts one callback. Returns false where there is no
  * room. */
 bool csk_listed_add(const void *object, uint32_t object_kind);

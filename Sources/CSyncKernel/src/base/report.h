@@ -1,34 +1,17 @@
-#ifndef CSK_INTERNAL_OBSERVE_H
-#define CSK_INTERNAL_OBSERVE_H
+/* report.h: faults that the kernel has found, and the names by which reports and events call objects. A fault goes to
+ * the program's reporter, or to the standard error stream, whatever is switched on, and to the observer. */
+#ifndef CSK_INTERNAL_REPORT_H
+#define CSK_INTERNAL_REPORT_H
 
 #include "csynckernel/observe.h"
 #include "base/platform.h"
-#include "base/probe.h"
-
-extern const csk_observer_t *csk_current_observer;
 
 /* Room for a name or a place; a longer place is cut. */
 enum { CSK_OBSERVED_NAME_SIZE = 256 };
 
-void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
-                      int status);
-/* The same for an object that may be gone, and whose name the caller has copied. `name` may be NULL. */
-void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, csk_rank_t rank,
-                       int64_t since_ns, int status);
-
-/* Whether an observer or a tracer wants to know of waits. For paths on which waits are reported
- * (csk_waits_are_told). */
-static inline bool csk_is_observed(void) {
-    return csk_load(&csk_current_observer, CSK_RELAXED) != NULL || csk_wait_begins_are_traced() ||
-           csk_wait_ends_are_traced() || csk_grants_are_traced();
-}
-
-/* Calls the observer and the probes. Must not be called under an internal lock: the observer is user code.
- * `object_kind` is CSK_OBJECT_OTHER where the object may be gone. */
-static inline void csk_observe_wait(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
-                                    int64_t since_ns, int status) {
-    if (CSK_UNLIKELY(csk_waits_are_told())) csk_observe_emit(kind, object_kind, object, rank, since_ns, status);
-}
+/* An event without a name, of a wait since then. */
+csk_event_t csk_observe_event(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
+                              int64_t since_ns, int status);
 
 /* Reports to the observer, and to the reporter or the standard error stream. Must not be called under an internal
  * lock. */

@@ -1,8 +1,8 @@
 /* profile.c: the table of the contention profile. See profile.h. */
-#include "base/profile.h"
+#include "observe/profile.h"
 
-#include "base/observe.h"
-#include "base/slots.h"
+#include "base/report.h"
+#include "observe/slots.h"
 #include "base/text.h"
 
 #include <string.h>

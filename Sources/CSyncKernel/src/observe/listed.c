@@ -1,7 +1,7 @@
 /* listed.c: the objects at which callbacks wait, and the suspended queues. See listed.h. */
-#include "wait/listed.h"
+#include "observe/listed.h"
 
-#include "base/probe.h"
+#include "observe/subscriber.h"
 #include "wait/waits.h"
 
 uint32_t csk_listed_wanted;
@@ -33,6 +33,7 @@ static part_t parts[CSK_LISTED_PARTS];
 static uint64_t refused;
 
 void csk_inspect_callbacks(bool on) {
+    csk_subscribe();
     uint32_t before = csk_load(&csk_listed_wanted, CSK_RELAXED), after;
     do after = on ? before + 1 : before != 0 ? before - 1 : 0;
     while (!csk_cas(&csk_listed_wanted, &before, after, CSK_RELAXED));

@@ -1,5 +1,5 @@
 /* stack.c: see stack.h. */
-#include "base/stack.h"
+#include "observe/stack.h"
 
 #include <sys/auxv.h>
 #include <sys/syscall.h>

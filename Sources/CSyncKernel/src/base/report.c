@@ -1,19 +1,13 @@
-#include "csynckernel/observe.h"
+/* report.c: faults that the kernel has found, as events and as lines. See report.h. */
+#include "base/report.h"
 
 #include <stdio.h>
 
-#include "base/observe.h"
+#include "base/hooks.h"
 
 #include "csynckernel/mark.h"
 
-const csk_observer_t *csk_current_observer;
 static csk_reporter_t current_reporter;
-
-const csk_observer_t *csk_observe(const csk_observer_t *observer) {
-    const csk_observer_t *before = csk_exchange(&csk_current_observer, observer, CSK_ACQ_REL);
-    csk_tell_program(before != NULL, observer != NULL);
-    return before;
-}
 
 csk_reporter_t csk_set_reporter(csk_reporter_t reporter) {
     return csk_exchange(&current_reporter, reporter, CSK_ACQ_REL);
@@ -33,7 +27,7 @@ static void find_name(csk_event_t *event, char name[NAME_SIZE]) {
     if (csk_observe_find_name(event->object, event->object_kind, name, NAME_SIZE)) event->name = name;
 }
 
-static csk_event_t make_event(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
+csk_event_t csk_observe_event(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank,
                               int64_t since_ns, int status) {
     return (csk_event_t){
         .kind = kind,
@@ -43,54 +37,6 @@ static csk_event_t make_event(uint32_t kind, uint32_t object_kind, const void *o
         .rank = rank,
         .waited_ns = kind == CSK_EVENT_WAIT_BEGIN ? 0 : csk_platform_now() - since_ns,
     };
-}
-
-#ifdef CSK_NO_PROBES
-static bool is_traced(uint32_t kind) {
-    (void)kind;
-    return false;
-}
-static void trace(const csk_event_t *event) { (void)event; }
-#else
-static bool is_traced(uint32_t kind) {
-    return (kind == CSK_EVENT_WAIT_BEGIN && csk_wait_begins_are_traced()) ||
-           (kind == CSK_EVENT_WAIT_END && csk_wait_ends_are_traced());
-}
-static void trace(const csk_event_t *event) {
-    if (event->kind == CSK_EVENT_WAIT_BEGIN)
-        csk_probe_wait_begin(event->object, event->object_kind, event->rank, event->name);
-    else
-        csk_probe_wait_end(event->object, event->object_kind, event->rank, event->waited_ns, event->status,
-                           event->name);
-}
-#endif
-
-static const csk_observer_t *attached(void) { return csk_load(&csk_current_observer, CSK_ACQUIRE); }
-
-static void emit(const csk_observer_t *observer, bool traced, const csk_event_t *event) {
-    if (traced) trace(event);
-    if (observer == NULL) return;
-    int before = csk_platform_keep_thread();
-    observer->event(observer, event);
-    csk_platform_let_thread_go(before);
-}
-
-void csk_observe_emit(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
-                      int status) {
-    const csk_observer_t *observer = attached();
-    bool traced = is_traced(kind);
-    if (observer == NULL && !traced) return;
-    char name[NAME_SIZE];
-    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
-    find_name(&event, name);
-    emit(observer, traced, &event);
-}
-
-void csk_observe_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, csk_rank_t rank,
-                       int64_t since_ns, int status) {
-    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
-    event.name = name;
-    emit(attached(), is_traced(kind), &event);
 }
 
 static int describe_memory(const csk_event_t *event, char *text, size_t size) {
@@ -176,11 +122,11 @@ const char *(*csk_observe_running)(void);
 static void report(csk_event_t *event) {
     const char *(*running)(void) = csk_load(&csk_observe_running, CSK_RELAXED);
     event->running = running != NULL ? running() : NULL;
-    const csk_observer_t *observer = csk_load(&csk_current_observer, CSK_ACQUIRE);
+    const csk_hooks_t *hooks = csk_hooks_attached();
     csk_reporter_t reporter = csk_load(&current_reporter, CSK_ACQUIRE);
     /* The thread stands in a queue, so it must not be cancelled here. */
     int before = csk_platform_keep_thread();
-    if (observer != NULL) observer->event(observer, event);
+    if (hooks != NULL) hooks->reported(event);
     (reporter != NULL ? reporter : write_line)(event);
     csk_platform_let_thread_go(before);
 }
@@ -188,7 +134,7 @@ static void report(csk_event_t *event) {
 void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object, csk_rank_t rank, int64_t since_ns,
                         int status, int32_t thread_id) {
     char name[NAME_SIZE];
-    csk_event_t event = make_event(kind, object_kind, object, rank, since_ns, status);
+    csk_event_t event = csk_observe_event(kind, object_kind, object, rank, since_ns, status);
     event.thread_id = thread_id;
     find_name(&event, name);
     report(&event);
@@ -198,7 +144,7 @@ void csk_observe_report(uint32_t kind, uint32_t object_kind, const void *object,
 static void report_named(uint32_t kind, uint32_t object_kind, const void *object, const char *name, int64_t rank,
                          int64_t since_ns, int status, int32_t thread_id) {
     char given[NAME_SIZE];
-    csk_event_t event = make_event(kind, CSK_OBJECT_OTHER, object, rank, since_ns, status);
+    csk_event_t event = csk_observe_event(kind, CSK_OBJECT_OTHER, object, rank, since_ns, status);
     event.thread_id = thread_id;
     event.name = name;
     find_name(&event, given);
@@ -215,7 +161,7 @@ void csk_observe_report_long_wait(uint32_t object_kind, const void *object, cons
 }
 
 void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text) {
-    csk_event_t event = make_event(CSK_EVENT_LOCK_ORDER, object_kind, object, 0, 0, EDEADLK);
+    csk_event_t event = csk_observe_event(CSK_EVENT_LOCK_ORDER, object_kind, object, 0, 0, EDEADLK);
     event.waited_ns = 0;
     event.thread_id = csk_platform_thread_id();
     event.name = text;
@@ -224,14 +170,15 @@ void csk_observe_report_circle(uint32_t object_kind, const void *object, const c
 
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
                                  int32_t thread_id) {
-    csk_event_t event = make_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK);
+    csk_event_t event = csk_observe_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK);
     event.thread_id = thread_id;
     event.name = text;
     report(&event);
 }
 
 void csk_observe_report_memory(const char *text, uint64_t count, int64_t since_ns, int status, int32_t thread_id) {
-    csk_event_t event = make_event(CSK_EVENT_MEMORY_WAITS, CSK_OBJECT_OTHER, NULL, (csk_rank_t)count, since_ns, status);
+    csk_event_t event = csk_observe_event(CSK_EVENT_MEMORY_WAITS, CSK_OBJECT_OTHER, NULL, (csk_rank_t)count, since_ns,
+                                          status);
     event.thread_id = thread_id;
     event.name = text;
     report(&event);
