@@ -12,5 +12,4 @@ enum { CSK_LISTED_PARTS = 1, CSK_LISTED_IN_PART = 2 };
 void kernel_reset_listed(void) {
     memset(parts, 0, sizeof parts);
     refused = 0;
-    csk_listed_wanted = 0;
 }

@@ -66,11 +66,6 @@ __attribute__((noinline, cold)) void csk_told_called(const csk_called_t *called)
         csk_probe_hand_over(called->object, CSK_OBJECT_GATE, called->rank, called->since_ns);
 }
 
-__attribute__((noinline, cold)) void csk_told_queue_wait_ended(const struct csk_workqueue_wait *wait, int status) {
-    const csk_hooks_t *hooks = csk_hooks_attached();
-    if (hooks != NULL) hooks->queue_wait_ended(wait, status);
-}
-
 __attribute__((cold)) bool csk_told_works(const char *name, const csk_told_works_t *works) {
     const csk_hooks_t *hooks = csk_hooks_attached();
     return hooks != NULL && hooks->works(name, works);
@@ -84,6 +79,11 @@ __attribute__((cold)) int csk_told_work_comes(const char *name, const void *work
 __attribute__((noinline, cold)) void csk_told_refusal(const void *queue, const void *work, int status, bool name_it) {
     char name[CSK_OBSERVED_NAME_SIZE];
     csk_probe_refusal(queue, name_it ? find_name(queue, CSK_OBJECT_WORKQUEUE, name) : NULL, work, status);
+}
+
+__attribute__((noinline, cold)) void csk_told_queue_wait_end(const struct csk_workqueue_wait *wait, int status) {
+    const csk_hooks_t *hooks = csk_hooks_attached();
+    if (hooks != NULL) hooks->queue_wait_ended(wait, status);
 }
 
 __attribute__((cold)) void csk_told_timer(int64_t late_ns) {

@@ -11,7 +11,8 @@
  *   bits 32-47  WAIT_END    } Semaphores. Tracers change them from outside, 16 bits each.
  *   bits 48-63  GRANT       }
  *
- * The word of works is made likewise, with a count of the users that need to know since when works run.
+ * The word of works is made likewise: it counts those that want the list of callbacks, and since when works run
+ * (csk_inspect_callbacks).
  *
  * Who changes it. A subscriber that is switched on attaches the table of all subscribers' functions (csk_hooks), for
  * good, and then counts itself in; switched off it counts itself out. The changes of all callers add up, in any order,
@@ -62,15 +63,10 @@ static inline bool csk_waits_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_
 static inline bool csk_works_are_told(void) { return CSK_UNLIKELY(csk_load(&csk_told.of_works.any, CSK_RELAXED) != 0); }
 static inline bool csk_refusals_are_traced(void) { return csk_load(&csk_told.of_refusals, CSK_RELAXED) != 0; }
 
-/* Something of the program's was attached, detached, or replaced, of which `count` counts. */
-static inline void csk_tell(uint16_t *count, bool before, bool now) {
-    if (before != now) csk_fetch_add(count, (uint16_t)(now - before), CSK_RELAXED);
-}
+/* Something of the program's was attached, detached, or replaced. */
 static inline void csk_tell_program(bool before, bool now) {
-    csk_tell(&csk_told.of_waits.each[TOLD_BY_PROGRAM], before, now);
-}
-static inline void csk_tell_of_works(bool before, bool now) {
-    csk_tell(&csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], before, now);
+    uint16_t *count = &csk_told.of_waits.each[TOLD_BY_PROGRAM];
+    if (before != now) csk_fetch_add(count, (uint16_t)(now - before), CSK_RELAXED);
 }
 
 /* ---- What is reported -------------------------------------------------------------------------------------------- */
@@ -188,10 +184,6 @@ static inline void csk_tell_called(const csk_called_t *called) {
     if (CSK_UNLIKELY(called->told)) csk_told_called(called);
 }
 
-/* A wait without a thread at a work queue is in no list any more, and its function was not called. The queue may be
- * gone. */
-void csk_told_queue_wait_ended(const struct csk_workqueue_wait *wait, int status);
-
 bool csk_told_works(const char *name, const csk_told_works_t *works);
 static inline void csk_tell_works(const char *name, const csk_told_works_t *works) {
     if (csk_waits_are_told()) csk_told_works(name, works);
@@ -207,6 +199,7 @@ static inline void csk_tell_refusal(const void *queue, const void *work, int sta
     if (CSK_UNLIKELY(csk_refusals_are_traced())) csk_told_refusal(queue, work, status, name_it);
 }
 void csk_told_timer(int64_t late_ns);
+void csk_told_queue_wait_end(const struct csk_workqueue_wait *wait, int status);
 
 /* ---- The probes: see csk_probes(7). Each stands in one place, in probe.c ----------------------------------------- */
 

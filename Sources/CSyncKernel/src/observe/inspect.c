@@ -198,7 +198,7 @@ static void look_at_callbacks(csk_look_t *look) {
         if (object != NULL && fresh) csk_look_at(look, object);
     }
     look->view->list_busy |= busy;
-    look->view->lists_callbacks = csk_load(&csk_listed_wanted, CSK_RELAXED) != 0;
+    look->view->lists_callbacks = csk_callbacks_are_listed();
     look->view->callbacks_unlisted = csk_listed_refused();
 }
 

@@ -4,8 +4,6 @@
 #include "observe/subscriber.h"
 #include "wait/waits.h"
 
-uint32_t csk_listed_wanted;
-
 #ifndef CSK_LISTED_PARTS /* the explorer has fewer */
 enum { CSK_LISTED_PARTS = 32, CSK_LISTED_IN_PART = CSK_INSPECT_LISTED / CSK_LISTED_PARTS };
 #endif
@@ -32,13 +30,14 @@ CSK_STATIC_ASSERT(sizeof((csk_listed_cursor_t *)0)->found / sizeof((csk_listed_c
 static part_t parts[CSK_LISTED_PARTS];
 static uint64_t refused;
 
+/* How many want the list is counted in the word of works itself. */
 void csk_inspect_callbacks(bool on) {
-    csk_subscribe();
-    uint32_t before = csk_load(&csk_listed_wanted, CSK_RELAXED), after;
-    do after = on ? before + 1 : before != 0 ? before - 1 : 0;
-    while (!csk_cas(&csk_listed_wanted, &before, after, CSK_RELAXED));
+    uint16_t *wanted = &csk_told.of_works.each[TOLD_WORK_BY_PROGRAM];
+    if (on) csk_subscribe();
+    uint16_t before = csk_load(wanted, CSK_RELAXED), after;
+    do after = on ? (uint16_t)(before + 1) : before != 0 ? (uint16_t)(before - 1) : 0;
+    while (!csk_cas(wanted, &before, after, CSK_RELAXED));
     csk_tell_program(before != 0, after != 0);
-    csk_tell_of_works(before != 0, after != 0);
 }
 
 uint64_t csk_listed_refused(void) { return csk_load(&refused, CSK_RELAXED); }

@@ -30,8 +30,6 @@
 #include "csynckernel/inspect.h"
 #include "base/platform.h"
 
-extern uint32_t csk_listed_wanted; /* how many want the list */
-
 /* Called under the object's queue lock, or by the object's holder. Counts one callback. Returns false where there is no
  * room. */
 bool csk_listed_add(const void *object, uint32_t object_kind);

@@ -1,6 +1,5 @@
 /* workqueue.h: what the parts of the work queue share.
  *
- *   workqueue_told.c    waits without a thread in the metrics and the profile
  *   workqueue_order.c   what waits, in which order, and what a worker takes
  *   workqueue_serve.c   a worker that serves a queue; asking for one; the queue in this process
  *   workqueue_refuse.c  works that will not run
@@ -8,7 +7,7 @@
  *   workqueue.c         queueing
  *   workqueue_life.c    making and ending, handles, suspending, counts
  *
- * Each calls only those above it, and the first two none.
+ * Each calls only those above it, and the first none.
  *
  * The state word, changed only by locked instructions:
  *
@@ -355,12 +354,9 @@ int csk_workqueue_wait_for_room(csk_workqueue_t *queue, csk_work_t *work, int64_
 int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_workqueue_wait_t *wait,
                                void (*function)(csk_workqueue_wait_t *), void *context);
 
-/* Readies a wait without a thread that is about to join a list, where waits are reported. Called without the lock.
- * `waits_for`: CSK_WAITS_FOR_ROOM or CSK_WAITS_FOR_DRAINED. */
-void csk_workqueue_wait_prepare(const csk_workqueue_t *queue, csk_workqueue_wait_t *wait, uint32_t waits_for);
 /* The wait is in no list any more, and its function was not called. The queue may be gone. */
 static inline void csk_workqueue_wait_ended(const csk_workqueue_wait_t *wait, int status) {
-    if (CSK_UNLIKELY(wait->since_ns != 0)) csk_told_queue_wait_ended(wait, status);
+    if (CSK_UNLIKELY(wait->since_ns != 0)) csk_told_queue_wait_end(wait, status);
 }
 
 #endif

@@ -70,8 +70,8 @@ static inline bool lacks_preparation(how_t how) { return how == WITHOUT_THREAD &
 
 /* What takes long is done before the wait stands in line, while the caller keeps the queue: so a thread that finds
  * under the lock that it has to wait, and that waits are reported, leaves the lock and comes back prepared. */
-__attribute__((noinline, cold)) void csk_workqueue_wait_prepare(const csk_workqueue_t *queue,
-                                                                csk_workqueue_wait_t *wait, uint32_t waits_for) {
+static __attribute__((noinline, cold)) void prepare_wait(const csk_workqueue_t *queue, csk_workqueue_wait_t *wait,
+                                                         uint32_t waits_for) {
     const csk_hooks_t *hooks = csk_hooks_attached();
     *wait = (csk_workqueue_wait_t){ .since_ns = csk_platform_now(), .task = csk_waits_suspended_task() };
     if (hooks != NULL) hooks->queue_wait_begins(queue, wait, waits_for);
@@ -262,7 +262,7 @@ int csk_workqueue_ask_for_room(csk_workqueue_t *queue, csk_work_t *work, csk_wor
                                void (*function)(csk_workqueue_wait_t *), void *context) {
     int status = ask_for_room(queue, work, wait, function, context, WITHOUT_THREAD);
     if (CSK_LIKELY(status != NOT_PREPARED)) return status;
-    csk_workqueue_wait_prepare(queue, wait, CSK_WAITS_FOR_ROOM);
+    prepare_wait(queue, wait, CSK_WAITS_FOR_ROOM);
     return ask_for_room(queue, work, wait, function, context, PREPARED);
 }
 
@@ -308,7 +308,7 @@ void csk_workqueue_drain_async(csk_workqueue_t *queue, csk_workqueue_wait_t *wai
                                void (*function)(csk_workqueue_wait_t *), void *context) {
     int status = begin_drain(queue, wait, function, context, WITHOUT_THREAD);
     if (CSK_UNLIKELY(status == NOT_PREPARED)) {
-        csk_workqueue_wait_prepare(queue, wait, CSK_WAITS_FOR_DRAINED);
+        prepare_wait(queue, wait, CSK_WAITS_FOR_DRAINED);
         status = begin_drain(queue, wait, function, context, PREPARED);
     }
     if (status != 0) return;
