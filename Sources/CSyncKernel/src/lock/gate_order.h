@@ -122,7 +122,7 @@ bool csk_gate_has_lost_patience(const csk_waiter_t *waiter);
 /* WAITERS, DESIGNATED and HAND_OVER as they are to be published. Called under the queue lock; `next` is
  * csk_gate_next. */
 static inline uint64_t csk_gate_flags(const csk_gate_t *gate, const csk_waiter_t *next) {
-    if (next == NULL) return csk_gate_is_ordered(gate) ? GATE_WAITERS | GATE_DESIGNATED : 0;
+    if (next == NULL) return csk_gate_is_ordered(gate) ? GATE_HAND_OVER : 0;
     bool hand_over = gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL ||
                      csk_gate_overdue(gate) != NULL;
     return GATE_WAITERS | (csk_load(&next->word, CSK_RELAXED) == WORD_TRY ? GATE_DESIGNATED : 0) |

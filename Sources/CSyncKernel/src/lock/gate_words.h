@@ -11,7 +11,8 @@
  *   bit 0  READY        two-word form; the value 1 alone says "no waiters, all is inline"
  *   bit 1  WAITERS      the queue is not empty
  *   bit 2  DESIGNATED   the next in order was designated, and has not given up: wake no other
- *   bit 3  HAND_OVER    a leaver must grant the gate to the next waiter, and newcomers must not take it
+ *   bit 3  HAND_OVER    newcomers must not take the gate without the queue lock, and a leaver must grant it to the next
+ *                       waiter; without WAITERS: the gate is ordered
  *   bit 4  ONE_WORD     bits 0..2 of `held` repeat bits 1..3; leaving is a CAS that fails when they change
  *   bit 5  CLOSED       newcomers are refused
  *   bit 6  LOOKS        a leaver looks first: there are waits for predicates (gate_await.h), or the gate is ordered
@@ -29,10 +30,9 @@
  *   bit 1  ORDERED      the checker of lock order hears of each entry and departure; decided with the form, for good
  *
  * An ordered gate. The checker had been started before the form was decided. No thread may enter such a gate without
- * the queue lock, and each leaver looks. So it always shows LOOKS, and the maximum for RANK; and without waiters it
- * shows WAITERS and DESIGNATED, as if one were on its way. All inline paths, and each newcomer's first try, end at
- * these anyway. A leaver calls no waiter by them, as if there were none. A first waiter changes them: in one word the
- * leaver's CAS fails at that; in two words the waiter looks again, since leavers called none before (step 6 below).
+ * the queue lock, and each leaver looks. So it always shows LOOKS, and the maximum for RANK, which keeps newcomers out
+ * where there are waiters; and HAND_OVER where there are none. All inline paths, and each newcomer's first try, end at
+ * these anyway. Whether a leaver calls a waiter hangs on WAITERS as at any gate, and so does what follows below.
  *
  * WAITERS, DESIGNATED and HAND_OVER can be read in three places, each for another reader:
  *
