@@ -44,7 +44,7 @@ static void *lock_and_note(void *context) {
 static void threads_and_callbacks_wait_in_one_order(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_attr_t attr = { policy, 0, 0 };
+        csk_gate_attr_t attr = { .policy = policy };
         csk_waiter_t waiters[4];
         memset(waiters, 0, sizeof waiters);
         csk_gate_init(&gate, &attr);
@@ -184,7 +184,7 @@ static void a_grant_that_nobody_adopts_goes_to_the_next_and_comes_back(void) {
 static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_attr_t attr = { policy, 0, 0 };
+        csk_gate_attr_t attr = { .policy = policy };
         csk_waiter_t accepted = { .word = 0 }, closing = { .word = 0 }, late = { .word = 0 };
         csk_gate_init(&gate, &attr);
         order_count = calls = 0;
@@ -207,7 +207,7 @@ static void a_closed_gate_serves_those_accepted_and_refuses_others(void) {
 static void a_waiter_that_is_raised_goes_first(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         csk_gate_t gate;
-        csk_gate_attr_t attr = { policy, 0, 0 };
+        csk_gate_attr_t attr = { .policy = policy };
         csk_waiter_t waiters[3], closing = { .word = 0 };
         static const int32_t priorities[] = { -1, 0, 1 };
         memset(waiters, 0, sizeof waiters);
@@ -236,7 +236,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
 static void a_bypass_limit_is_exact(void) {
     for (uint32_t limit = 1; limit <= 3; limit++) {
         csk_gate_t gate;
-        csk_gate_attr_t attr = { CSK_GATE_FAST, limit, 0 };
+        csk_gate_attr_t attr = { .policy = CSK_GATE_FAST, .bypass_limit = limit };
         csk_waiter_t low = { .word = 0 }, high[6];
         memset(high, 0, sizeof high);
         csk_gate_init(&gate, &attr);

@@ -20,7 +20,7 @@ static void zero_filled_memory_is_a_free_gate(void) {
 
 static void an_unknown_policy_is_refused(void) {
     csk_gate_t gate;
-    csk_gate_attr_t attr = { 3, 0, 0 };
+    csk_gate_attr_t attr = { .policy = 3 };
     CHECK_STATUS(csk_gate_init(&gate, &attr), EINVAL);
     CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
 }

@@ -70,7 +70,7 @@ static void *take_turns(void *context) {
 
 static void torture(uint32_t policy, uint32_t bypass_limit, int rounds) {
     memset(&shared, 0, sizeof shared);
-    csk_gate_attr_t attr = { policy, bypass_limit, 0 };
+    csk_gate_attr_t attr = { .policy = policy, .bypass_limit = bypass_limit };
     CHECK_STATUS(csk_gate_init(&shared.gate, &attr), 0);
     shared.rounds = TEST_ROUNDS(rounds);
     struct turns turns[THREADS];

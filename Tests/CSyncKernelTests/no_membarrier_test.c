@@ -58,7 +58,7 @@ static void *read_mostly(void *context) {
 }
 
 static void read_without_bias(void) {
-    csk_rwlock_attr_t attr = { CSK_RWLOCK_FAST, 1 };
+    csk_rwlock_attr_t attr = { .policy = CSK_RWLOCK_FAST, .reader_bias = 1 };
     pthread_t threads[THREADS];
     CHECK_STATUS(csk_rwlock_init(&biased, &attr), 0);
     CHECK_STATUS(csk_rwlock_wrlock(&biased), 0); /* so that all begin together */

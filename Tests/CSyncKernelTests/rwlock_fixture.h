@@ -8,10 +8,10 @@
 #include "test.h"
 
 static const csk_rwlock_attr_t forms[] = {
-    { CSK_RWLOCK_FAST, 0 },
-    { CSK_RWLOCK_STRICT, 0 },
-    { CSK_RWLOCK_FAST, 1 },
-    { CSK_RWLOCK_STRICT, 1 },
+    { .policy = CSK_RWLOCK_FAST },
+    { .policy = CSK_RWLOCK_STRICT },
+    { .policy = CSK_RWLOCK_FAST, .reader_bias = 1 },
+    { .policy = CSK_RWLOCK_STRICT, .reader_bias = 1 },
 };
 enum { FORMS = sizeof forms / sizeof forms[0], UNBIASED_FORMS = 2 };
 #define FOR_EACH_FORM(form) for (const csk_rwlock_attr_t *form = forms; form < forms + FORMS; form++)

@@ -22,7 +22,7 @@ static void zero_filled_memory_is_a_free_lock(void) {
 
 static void an_unknown_policy_is_refused(void) {
     csk_rwlock_t lock;
-    csk_rwlock_attr_t attr = { 2, 0 };
+    csk_rwlock_attr_t attr = { .policy = 2 };
     CHECK_STATUS(csk_rwlock_init(&lock, &attr), EINVAL);
     attr.policy = UINT32_MAX;
     CHECK_STATUS(csk_rwlock_init(&lock, &attr), EINVAL);
