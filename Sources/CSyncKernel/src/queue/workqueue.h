@@ -262,7 +262,12 @@ enum { SUSPENDED = 1, SUSPENDED_LISTED = 2, SUSPENDED_EMPTIED = 4 /* csk_work_re
 void csk_workqueue_note_suspension(csk_workqueue_t *queue);
 
 /* Readies a queue for its first use in this process. Returns 0, or EAGAIN or ENOMEM when no worker can be had. */
-int csk_workqueue_ready(csk_workqueue_t *queue);
+int csk_workqueue_get_ready(csk_workqueue_t *queue);
+static inline int csk_workqueue_ready(csk_workqueue_t *queue) {
+    uint32_t ready = csk_pool_ready();
+    if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
+    return csk_workqueue_get_ready(queue);
+}
 /* Called before anything else that a process does with a queue: a process that the queue's epoch does not name neither
  * looks at nor changes anything in it. A queue that no process has used yet only records the epoch. A queue of the
  * parent is made anew by the first thread that comes, and other threads wait for the lock. */

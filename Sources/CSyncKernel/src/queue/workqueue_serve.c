@@ -349,9 +349,7 @@ static const char *name_of_current(void) {
     return queue != NULL ? queue->name : NULL;
 }
 
-int csk_workqueue_ready(csk_workqueue_t *queue) {
-    uint32_t ready = csk_pool_ready();
-    if (CSK_LIKELY(ready != 0 && csk_load(&queue->epoch, CSK_ACQUIRE) == ready)) return 0;
+__attribute__((noinline)) int csk_workqueue_get_ready(csk_workqueue_t *queue) {
     int error = csk_pool_prepare();
     if (error != 0) return error;
     csk_store(&csk_pool_describe, describe_item, CSK_RELAXED);
