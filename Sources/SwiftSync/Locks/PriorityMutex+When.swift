@@ -20,25 +20,19 @@ extension PriorityMutex where Value: ~Copyable {
     /// `predicate` runs on other threads too, while they hold the mutex. It must depend on the value alone, and not
     /// block. Locking the mutex in it stops the program with a message.
     ///
-    /// It waits at normal priority or that of `withPriority`, blocks the thread meanwhile, and ignores `withDeadline`.
-    /// It returns what `body` returns, and throws what `body` throws. Inside of a section of the same thread it stops
-    /// the program with a message.
+    /// It blocks the thread while it waits. It can't report that it did not enter, so it ignores `withDeadline`. Inside
+    /// of a section of the same thread it stops the program with a message.
+    ///
+    /// - Parameters:
+    ///   - predicate: what must be true of the value.
+    ///   - priority: the priority at which it waits. Nil means the normal one, or that of `withPriority`.
+    ///   - body: what is run.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         when predicate: @Sendable (borrowing Value) -> Bool,
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result {
-        if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, nil, nil) }
-        defer { box.leave() }
-        return try body(&box.value.pointee)
-    }
-
-    /// Waits at `priority` until `predicate` is true, and runs `body` then. It can't report that it did not enter, so
-    /// it ignores `withDeadline` too.
-    @inlinable
-    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        when predicate: @Sendable (borrowing Value) -> Bool,
-        priority: CommandPriority,
+        priority: CommandPriority? = nil,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         if !enterFast(when: predicate) { _ = enterSlowly(when: predicate, priority, nil) }

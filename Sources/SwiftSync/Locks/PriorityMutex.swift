@@ -43,30 +43,20 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { box.name }
 
-    /// Runs `body` with exclusive access to the value. It waits without a limit, at normal priority or that of
-    /// `withPriority`.
+    /// Runs `body` with exclusive access to the value. It waits without a limit.
     ///
-    /// It blocks the thread while it waits, and ignores `withDeadline`. It returns what `body` returns, and throws what
-    /// `body` throws.
+    /// Waiters are served by priority, and within one priority by arrival. It blocks the thread while it waits. It
+    /// can't report a failure to enter, so it ignores `withDeadline`. Calling it from inside `body` on the same thread
+    /// stops the program with a message. ``withLockIfAvailable(_:)`` returns nil there.
     ///
-    /// Calling it from inside `body` on the same thread stops the program with a message. ``withLockIfAvailable(_:)``
-    /// returns nil there.
+    /// - Parameters:
+    ///   - priority: the priority at which it waits. Nil means the normal one, or that of `withPriority`.
+    ///   - body: what is run.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws.
     @inlinable
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result {
-        if !box.enterFast() { enterOrStop() }
-        defer { box.leave() }
-        return try body(&box.value.pointee)
-    }
-
-    /// Waits at `priority`, and runs `body` with exclusive access to the value. Waiters are served by priority, and
-    /// within one priority by arrival.
-    ///
-    /// It can't report a failure to enter, so it waits without a limit, and ignores `withDeadline`.
-    @inlinable
-    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
-        priority: CommandPriority, _ body: (inout sending Value) throws(Failure) -> sending Result
+        priority: CommandPriority? = nil, _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         if !box.enterFast() { enterOrStop(priority) }
         defer { box.leave() }
@@ -122,13 +112,8 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
     }
 
     @usableFromInline
-    borrowing func enterOrStop() {
-        _ = enterSlowly(rank: RequestPriority.rankOfThread(naming: nil), deadline: Deadline.never)
-    }
-
-    @usableFromInline
-    borrowing func enterOrStop(_ priority: CommandPriority) {
-        _ = enterSlowly(rank: CommandRank.of(priority), deadline: Deadline.never)
+    borrowing func enterOrStop(_ priority: CommandPriority?) {
+        _ = enterSlowly(rank: RequestPriority.rankOfThread(naming: priority), deadline: Deadline.never)
     }
 
     @usableFromInline
