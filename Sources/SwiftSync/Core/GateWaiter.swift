@@ -131,13 +131,8 @@ struct GateWaiter: @unchecked Sendable {
     /// Calls `body` with the waiter, which was resolved.
     func read<Result>(_ body: (UnsafePointer<csk_waiter_t>) -> Result) -> Result { unsafe body(waiter) }
 
-    /// Calls `change` with the waiter, which cancels or changes it if it is queued at an object that is no gate.
+    /// Calls `change` with the waiter, which cancels or changes it if it is queued.
     func change(by change: (UnsafeMutablePointer<csk_waiter_t>) -> Int32) { _ = unsafe change(waiter) }
-
-    /// Resolves the waiter with `ECANCELED` if it is queued. Otherwise nothing happens.
-    func cancel(_ gate: UnsafeMutablePointer<csk_gate_t>) {
-        unsafe csk_gate_cancel(gate, waiter)
-    }
 }
 
 @safe

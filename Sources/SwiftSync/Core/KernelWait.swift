@@ -1,13 +1,13 @@
 import CSyncKernel
 import Dispatch
 
-/// A task that waits, as an asynchronous waiter, at a kernel object that hands over its grants: a semaphore or a
-/// priority queue. The kernel decides between grant, timeout and cancellation.
+/// A task that waits, as an asynchronous waiter, at a kernel object: a gate, a semaphore or a priority queue. The
+/// kernel decides between grant, timeout and cancellation.
 ///
 /// A subclass says how its object queues the waiter, and how it takes the waiter out.
 @safe
 class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
-    private let owner: AnyObject
+    final let owner: AnyObject
     @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
     /// The waiter's address, taken once: taking it counts as an access to the memory, which the kernel's threads use.
     final let waiter: GateWaiter
@@ -36,7 +36,7 @@ class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
     }
 
     /// If the grant came first, the grant resolves the wait.
-    final override func withdraw(_ cause: Int32) {
+    override func withdraw(_ cause: Int32) {
         unsafe waiter.change { unsafe cancel($0) }
     }
 }

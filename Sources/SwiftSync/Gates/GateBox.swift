@@ -37,6 +37,32 @@ class GateBox<Header, Value: ~Copyable>: ManagedBuffer<Header, Value> {
     @inline(__always)
     final func leave() { unsafe withGate { unsafe csk_gate_leave($0) } }
 
+    /// Returns whether a task that has passed the queue stays inside. A task or command of its executor may have lost
+    /// its turn, and that one goes first.
+    @inlinable
+    final func mayStay() -> Bool {
+        if unsafe !withGate({ unsafe csk_gate_has_lost_grants($0) }) { return true }
+        leaveSuspended()
+        return false
+    }
+
+    /// Leaves the section of a task. The thread must not change between the entry and this call. If it did, the gate
+    /// would stay held for good, so the program stops.
+    @inlinable
+    final func leaveSuspended() {
+        let status = unsafe withGate { unsafe csk_gate_unlock($0) }
+        if status != 0 { stopLeaving(status) }
+    }
+
+    @usableFromInline
+    final func stopLeaving(_ status: Int32) -> Never {
+        fatalError("\(kind) \(name): a suspending section can't leave: \(statusText(status))")
+    }
+
+    /// What users call an object with such a box.
+    @usableFromInline
+    var kind: String { "PriorityMutex" }
+
     @inlinable
     final var place: csk_place_t {
         unsafe withUnsafeMutablePointerToHeader {

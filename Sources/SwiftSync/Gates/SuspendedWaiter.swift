@@ -1,30 +1,20 @@
 import CSyncKernel
-import Dispatch
 
 /// A task that waits at a gate. The kernel decides between grant, timeout and cancellation.
 @safe
-class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
+class SuspendedWaiter: KernelWait, @unchecked Sendable {
     @safe final let gate: UnsafeMutablePointer<csk_gate_t>
-    final let box: AnyObject
     final let executor: UInt
-    @exclusivity(unchecked) private final var memory = GateWaiter.Memory()
-    /// The waiter's address, taken once: taking it counts as an access to the memory, which the kernel's threads use.
-    final let waiter: GateWaiter
 
     init(_ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, isolation: (any Actor)?) {
         self.gate = unsafe gate
-        self.box = box
         executor = QueueIdentity.ofExecutor(isolation: isolation)
-        waiter = unsafe GateWaiter(in: &memory)
-        super.init()
+        super.init(of: box)
     }
 
-    var resolvingQueue: DispatchQueue? { nil }
-
-    func gateResolved(_ status: Int32) { resolve(status) }
-
-    /// If the grant came first, the grant resolves the wait.
-    override func withdraw(_ cause: Int32) { unsafe waiter.cancel(gate) }
+    final override func cancel(_ waiter: UnsafeMutablePointer<csk_waiter_t>) -> Int32 {
+        unsafe csk_gate_cancel(gate, waiter)
+    }
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_gate_raise(gate, rank, $0) } }
 
@@ -51,7 +41,7 @@ class SuspendedWaiter: RankedWait, GateWaiterOwner, @unchecked Sendable {
     final func queue(rank: Int64, deadline: Int64) -> Int32 {
         queue(at: rank) {
             unsafe waiter.lock(
-                gate, of: box, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
+                gate, of: owner, rank: rank, deadline: deadline, key: executor, isQueue: false, owner: self)
         }
     }
 

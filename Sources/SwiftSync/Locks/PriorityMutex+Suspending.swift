@@ -1,4 +1,4 @@
-public import CSyncKernel
+import CSyncKernel
 
 extension PriorityMutex where Value: ~Copyable {
     /// The type of ``PriorityMutex/suspending``: sections that a task enters by suspending instead of blocking its
@@ -42,23 +42,14 @@ extension PriorityMutex where Value: ~Copyable {
             _ body: (inout sending Value) throws -> sending Result
         ) async throws -> sending Result {
             if try !enterFast() { try await enterSlowly(priority, timeout) }
-            defer { leave() }
+            defer { box.leaveSuspended() }
             return try body(&box.value.pointee)
         }
 
         @inlinable
         func enterFast() throws(PriorityMutexError) -> Bool {
             if Task.isCancelledByOthers { throw .cancelled }
-            return box.enterFast() && mayStay()
-        }
-
-        /// Returns whether a task that has passed the queue stays inside. A task of this executor may have lost its
-        /// turn, and that task goes first.
-        @inlinable
-        func mayStay() -> Bool {
-            if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return true }
-            leave()
-            return false
+            return box.enterFast() && box.mayStay()
         }
 
         /// On return the calling thread holds the gate. The thread must not change before the section ends, so every
@@ -77,32 +68,20 @@ extension PriorityMutex where Value: ~Copyable {
             if deadline == Deadline.passed {
                 let priority = RequestPriority.ofTask(naming: priority).rawValue
                 if unsafe box.withGate({ unsafe csk_gate_trylock($0, priority) }) != 0 { throw .timedOut }
-                if mayStay() { return }
+                if box.mayStay() { return }
             }
             let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
                 rank: priority.map(CommandRank.of), deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }
-        }
-
-        @inlinable
-        func leave() {
-            let status = unsafe box.withGate { unsafe csk_gate_unlock($0) }
-            if status != 0 { stop(status) }
-        }
-
-        /// The mutex would stay held for good, so the program stops.
-        @usableFromInline
-        func stop(_ status: Int32) -> Never {
-            fatalError("PriorityMutex \(box.name): a suspending section can't leave: \(statusText(status))")
         }
     }
 
     /// Sections that a task enters by suspending instead of blocking its thread.
     ///
     /// The name is `suspending`, as for every object of this library that also has blocking forms. An `async` overload
-    /// of ``withLock(_:)`` would be chosen by the compiler in every async function, and would demand an `await` there;
-    /// but ``withLock(_:)`` is right in async functions too, where sections are short and contention is rare. Use this
-    /// form where a task may have to wait for long.
+    /// of ``withLock(priority:_:)`` would be chosen by the compiler in every async function, and would demand an
+    /// `await` there; but the form that blocks is right in async functions too, where sections are short and contention
+    /// is rare. Use this form where a task may have to wait for long.
     @inlinable
     public var suspending: Suspending { Suspending(box) }
 

@@ -30,7 +30,7 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
         if !isInside || !predicate(box.value.pointee) {
             try await enterSlowly(when: predicate, priority, timeout, isInside: isInside)
         }
-        defer { leave() }
+        defer { box.leaveSuspended() }
         return try body(&box.value.pointee)
     }
 
@@ -45,7 +45,7 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
         if !isInside { try await enterSlowly(priority, deadline: deadline) }
         while !predicate(box.value.pointee) {
             if deadline == Deadline.passed {
-                leave()
+                box.leaveSuspended()
                 throw .timedOut
             }
             let wait = unsafe SuspendedCondition(

@@ -23,7 +23,7 @@ extension ReadWriteCoordinator {
         public func read<R: Sendable>(
             timeout: TimeLimit = .never, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: false, timeout, body)
+            try await SuspendedSection.run(box, write: false, deadline: timeout.deadline(), body)
         }
 
         /// Runs `body` alone, and returns what it returns.
@@ -34,7 +34,7 @@ extension ReadWriteCoordinator {
         public func write<R: Sendable>(
             timeout: TimeLimit = .never, _ body: @escaping @Sendable () throws -> R
         ) async throws -> R {
-            try await run(write: true, timeout, body)
+            try await SuspendedSection.run(box, write: true, deadline: timeout.deadline(), body)
         }
 
         /// Waits until everything that was submitted before has run.
@@ -42,20 +42,6 @@ extension ReadWriteCoordinator {
         /// - Throws: ``ReadWriteError/timedOut``, ``ReadWriteError/cancelled`` or ``ReadWriteError/outOfResources``.
         public func drain(timeout: TimeLimit = .never) async throws {
             try await write(timeout: timeout) {}
-        }
-
-        @concurrent
-        func run<R: Sendable>(
-            write: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () throws -> R
-        ) async throws -> R {
-            let deadline = limit.deadline()
-            let section = SuspendedSection(box, write: write, deadline: deadline)
-            var result: Result<R, any Error>?
-            // A try is made even in a task that was cancelled because its deadline has passed.
-            let isCancellable = deadline != Deadline.passed || Task.isCancelledByOthers
-            let status = await section.run(isCancellable: isCancellable) { result = Result(catching: body) }
-            if let result { return try result.get() }
-            throw ReadWriteError(status: status)
         }
     }
 }

@@ -70,7 +70,7 @@ extension ReadWriteLock where Value: ~Copyable {
         func readInTurn<Result: Sendable>(
             _ limit: TimeLimit, _ body: @Sendable (borrowing Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: false, limit.deadline()) { try body(box.value.pointee) }
+            try await SuspendedSection.run(box, write: false, deadline: deadline(limit)) { try body(box.value.pointee) }
         }
 
         @concurrent
@@ -78,20 +78,15 @@ extension ReadWriteLock where Value: ~Copyable {
         func writeInTurn<Result: Sendable>(
             _ limit: TimeLimit, _ body: @Sendable (inout Value) throws -> Result
         ) async throws -> Result {
-            try await run(write: true, limit.deadline()) { try body(&box.value.pointee) }
+            try await SuspendedSection.run(box, write: true, deadline: deadline(limit)) { try body(&box.value.pointee) }
         }
 
-        @concurrent
-        private func run<R: Sendable>(
-            write: Bool, _ deadline: Int64, _ body: @Sendable () throws -> R
-        ) async throws -> R {
-            // A wait that only tries has tried. It must not be queued, where it would block later waiters.
-            if deadline == Deadline.passed { throw ReadWriteError.timedOut }
-            let section = SuspendedSection(box, write: write, deadline: deadline)
-            var result: Result<R, any Error>?
-            let status = await section.run(isCancellable: true) { result = Result(catching: body) }
-            if let result { return try result.get() }
-            throw ReadWriteError(status: status)
+        /// The deadline of a wait that follows a try. A wait that only tries has tried. It must not be queued, where it
+        /// would block later waiters.
+        private func deadline(_ limit: TimeLimit) throws(ReadWriteError) -> Int64 {
+            let deadline = limit.deadline()
+            if deadline == Deadline.passed { throw .timedOut }
+            return deadline
         }
     }
 

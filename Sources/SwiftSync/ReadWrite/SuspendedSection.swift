@@ -23,6 +23,21 @@ final class SuspendedSection: TurnWait, @unchecked Sendable {
 
     deinit { unsafe work.deallocate() }
 
+    /// Runs `body` in a section of its own, and returns what it returns. It throws a ``ReadWriteError`` where `body`
+    /// has not run, and what `body` throws.
+    @concurrent
+    static func run<Value: ~Copyable, R: Sendable>(
+        _ box: ReadWriteBox<Value>, write: Bool, deadline: Int64, _ body: @Sendable () throws -> R
+    ) async throws -> R {
+        let section = SuspendedSection(box, write: write, deadline: deadline)
+        var result: Result<R, any Error>?
+        // A try is made even in a task that was cancelled because its deadline has passed.
+        let isCancellable = deadline != Deadline.passed || Task.isCancelledByOthers
+        let status = await section.run(isCancellable: isCancellable) { result = Result(catching: body) }
+        if let result { return try result.get() }
+        throw ReadWriteError(status: status)
+    }
+
     /// The kernel holds a reference from here until it calls the function.
     override func register() -> Int32 {
         let reference = unsafe Unmanaged.passRetained(self)

@@ -41,24 +41,11 @@ extension SuspendingCommands where Value: Sendable {
     /// Waits for the gate. On return the calling thread holds it, until the next suspension at the latest.
     private func enter() async -> QueueSafeValueError? {
         if Task.isCancelledByOthers { return .cancelled }
-        if box.enterFast() {
-            if unsafe !box.withGate({ unsafe csk_gate_has_lost_grants($0) }) { return nil }
-            // A command of this executor may have lost its grant, and that command goes first.
-            leave()
-        }
+        if box.enterFast() && box.mayStay() { return nil }
         let deadline = limit.deadline()
         let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
             rank: rank, deadline: deadline)
         return status == 0 ? nil : QueueSafeValueError(status: status)
-    }
-
-    /// The thread must not change between the entry and this call. If it did, the gate would stay held for good, so the
-    /// program stops.
-    private func leave() {
-        let status = unsafe box.withGate { unsafe csk_gate_unlock($0) }
-        guard status == 0 else {
-            fatalError("QueueSafeValue \(box.name): a suspending command can't leave: \(statusText(status))")
-        }
     }
 
     /// Returns the value.
@@ -73,7 +60,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async {
         if let error = await enter() { return commandClosure(.failure(error)) }
         commandClosure(.success(box.value.pointee))
-        leave()
+        box.leaveSuspended()
     }
 
     /// Runs `commandClosure` with the value, and holds the value until the closure's second argument is called. Then
@@ -84,7 +71,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async {
         if let error = await enter() { return commandClosure(.failure(error), {}) }
         await untilCompletion() { done in commandClosure(.success(box.value.pointee), done) }
-        leave()
+        box.leaveSuspended()
     }
 
     /// Replaces the value, and returns the new one.
@@ -95,7 +82,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter() { return .failure(error) }
         let old = unsafe box.value.move()
         unsafe box.value.initialize(to: newValue)
-        leave()
+        box.leaveSuspended()
         withExtendedLifetime(old) {}
         return .success(newValue)
     }
@@ -108,7 +95,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter() { return .failure(error) }
         accessClosure(&box.value.pointee)
         let updated = box.value.pointee
-        leave()
+        box.leaveSuspended()
         return .success(updated)
     }
 
@@ -122,7 +109,7 @@ extension SuspendingCommands where Value: Sendable {
         if let error = await enter() { return .failure(error) }
         await untilCompletion() { done in accessClosure(&box.value.pointee, done) }
         let updated = box.value.pointee
-        leave()
+        box.leaveSuspended()
         return .success(updated)
     }
 
@@ -132,7 +119,7 @@ extension SuspendingCommands where Value: Sendable {
     ) async -> Result<MappedValue, QueueSafeValueError> {
         if let error = await enter() { return .failure(error) }
         let mapped = commandClosure(box.value.pointee)
-        leave()
+        box.leaveSuspended()
         return .success(mapped)
     }
 

@@ -37,6 +37,8 @@ final class ValueBox<Value>: GateBox<ValueHeader, Value> {
         unsafe place.end()
     }
 
+    override var kind: String { "QueueSafeValue" }
+
     /// Refuses new commands, and destroys the value once the accepted commands have ended. The value is destroyed on
     /// the thread that ends the last command, or on a global queue if that thread is the timers' thread. It never
     /// blocks.
