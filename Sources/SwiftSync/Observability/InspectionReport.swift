@@ -147,52 +147,52 @@ public struct InspectionReport: Sendable {
     }
 
     /// A worker of the pool.
-    public struct Worker: Sendable, Hashable {
+    package struct Worker: Sendable, Hashable {
         /// The worker's thread.
-        public let thread: Thread
+        package let thread: Thread
         /// True if it has nothing to do.
-        public let isIdle: Bool
+        package let isIdle: Bool
         /// True if it waits inside this library.
-        public let isWaiting: Bool
+        package let isWaiting: Bool
         /// How long the worker has run its present work of a work queue; nil if that is not known, as for
         /// ``Object/runningFor``.
-        public let runningFor: Duration?
+        package let runningFor: Duration?
     }
 
     /// The pool of workers, in numbers.
-    public struct Pool: Sendable, Hashable {
+    package struct Pool: Sendable, Hashable {
         /// True if its lock was not free: the numbers are 0 then.
-        public let isBusy: Bool
+        package let isBusy: Bool
         /// The number of workers.
-        public let workerCount: Int
+        package let workerCount: Int
         /// The number of idle workers.
-        public let idleCount: Int
+        package let idleCount: Int
         /// The number of workers that wait inside this library.
-        public let waitingCount: Int
+        package let waitingCount: Int
         /// The largest number of workers.
-        public let most: Int
+        package let most: Int
         /// The number of queues and other items that wait for a worker.
-        public let queuedCount: Int
+        package let queuedCount: Int
         /// How long no work was taken and no worker could be added; nil while the pool makes progress.
-        public let stalledFor: Duration?
+        package let stalledFor: Duration?
     }
 
     /// The timers, in numbers.
-    public struct Timers: Sendable, Hashable {
+    package struct Timers: Sendable, Hashable {
         /// The number of started timers.
-        public let count: Int
+        package let count: Int
         /// The time until the next is due, zero or less if it is late; nil without one.
-        public let nextIn: Duration?
+        package let nextIn: Duration?
     }
 
     /// The objects, the longest waited for first.
     public let objects: [Object]
     /// The pool's workers.
-    public let workers: [Worker]
+    package let workers: [Worker]
     /// The pool.
-    public let pool: Pool
+    package let pool: Pool
     /// The timers.
-    public let timers: Timers
+    package let timers: Timers
     /// The number of objects, waiters and workers that the view has no room for.
     public let leftOutCount: Int
     /// The number of threads whose waits could not be read.

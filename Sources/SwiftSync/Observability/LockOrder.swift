@@ -17,7 +17,7 @@ import CSyncKernel
 ///
 /// The checker keeps an order of classes. Locks with one name are one class, and so are those that were made in one
 /// line. Nested locks of one class are reported too, unless they have different levels:
-/// ``PriorityMutex/setLockOrder(level:)``.
+/// ``LockOrdered/setLockOrder(level:)``.
 ///
 /// It covers blocking sections of `PriorityMutex`, `CriticalSection`, `QueueSafeValue` and `QueueSafeSyncedValue`; of
 /// `ReadWriteLock` and `ReadWriteCoordinator` where the package trait `LockOrder` is on. A lock decides at its first
@@ -60,86 +60,55 @@ public enum LockOrder {
     public static func text() -> String {
         unsafe printedText { unsafe csk_order_print($0, $1) }
     }
-
-    fileprivate static func setLevel(_ level: Int, of object: UnsafeRawPointer) {
-        guard 0...Int(CSK_ORDER_LEVELS) ~= level else {
-            fatalError("LockOrder: a level is from 0 to \(CSK_ORDER_LEVELS), not \(level)")
-        }
-        _ = unsafe csk_order_level(object, UInt32(level))
-    }
 }
 
-extension PriorityMutex where Value: ~Copyable {
+/// A lock that ``LockOrder`` covers. Only types of this library are such locks.
+public protocol LockOrdered {}
+
+extension LockOrdered {
     /// Puts it into another class for ``LockOrder``, so that it may be taken inside of a lock of another level that has
     /// the same name or was made in the same line. It does nothing before ``LockOrder/start()``. It never blocks.
     ///
     /// - Parameter level: from 0, the initial level, to 7.
     public func setLockOrder(level: Int) {
-        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
+        guard 0...Int(CSK_ORDER_LEVELS) ~= level else {
+            fatalError("LockOrder: a level is from 0 to \(CSK_ORDER_LEVELS), not \(level)")
+        }
+        unsafe (self as? any CheckedLock)?.withChecked { _ = unsafe csk_order_level($0, UInt32(level)) }
     }
 
     /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
     public func leaveOutOfLockOrder() {
-        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
+        unsafe (self as? any CheckedLock)?.withChecked { _ = unsafe csk_order_ignore($0) }
     }
 }
 
-extension CriticalSection {
-    /// Puts it into another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
-    public func setLockOrder(level: Int) {
-        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
-    }
-
-    /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
-    public func leaveOutOfLockOrder() {
-        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
-    }
+/// What the checker knows of a lock: an address of the kernel's.
+private protocol CheckedLock {
+    /// Calls `body` with the kernel's lock, which lasts until it has returned.
+    func withChecked(_ body: (UnsafeRawPointer) -> Void)
 }
 
-extension ReadWriteLock where Value: ~Copyable {
-    /// Puts it into another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
-    public func setLockOrder(level: Int) {
-        unsafe box.withLock { unsafe LockOrder.setLevel(level, of: $0) }
-    }
-
-    /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
-    public func leaveOutOfLockOrder() {
-        _ = unsafe box.withLock { unsafe csk_order_ignore($0) }
-    }
+extension PriorityMutex: LockOrdered, CheckedLock where Value: ~Copyable {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withGate { unsafe body($0) } }
 }
 
-extension QueueSafeValue {
-    /// Puts it into another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
-    public func setLockOrder(level: Int) {
-        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
-    }
-
-    /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
-    public func leaveOutOfLockOrder() {
-        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
-    }
+extension CriticalSection: LockOrdered, CheckedLock {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withGate { unsafe body($0) } }
 }
 
-extension QueueSafeSyncedValue {
-    /// Puts it into another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
-    public func setLockOrder(level: Int) {
-        unsafe box.withGate { unsafe LockOrder.setLevel(level, of: $0) }
-    }
-
-    /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
-    public func leaveOutOfLockOrder() {
-        _ = unsafe box.withGate { unsafe csk_order_ignore($0) }
-    }
+extension QueueSafeValue: LockOrdered, CheckedLock {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withGate { unsafe body($0) } }
 }
 
-extension ReadWriteCoordinator {
-    /// Puts it into another class for ``LockOrder``: see ``PriorityMutex/setLockOrder(level:)``. It never blocks.
-    public func setLockOrder(level: Int) {
-        unsafe box.withLock { unsafe LockOrder.setLevel(level, of: $0) }
-    }
+extension QueueSafeSyncedValue: LockOrdered, CheckedLock {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withGate { unsafe body($0) } }
+}
 
-    /// Excludes it from ``LockOrder``. It does nothing before ``LockOrder/start()``. It never blocks.
-    public func leaveOutOfLockOrder() {
-        _ = unsafe box.withLock { unsafe csk_order_ignore($0) }
-    }
+extension ReadWriteLock: LockOrdered, CheckedLock where Value: ~Copyable {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withLock { unsafe body($0) } }
+}
+
+extension ReadWriteCoordinator: LockOrdered, CheckedLock {
+    fileprivate func withChecked(_ body: (UnsafeRawPointer) -> Void) { unsafe box.withLock { unsafe body($0) } }
 }
