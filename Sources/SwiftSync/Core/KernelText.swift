@@ -1,5 +1,18 @@
 import CSyncKernel
 
+/// The kernel's line of text for a status, for messages.
+func statusText(_ status: Int32) -> String {
+    unsafe String(cString: csk_status_text(status))
+}
+
+/// The text in an array of characters of a struct of the kernel's, up to the zero that ends it; nil where it is empty.
+func fieldText<Characters>(_ field: Characters) -> String? {
+    let text = unsafe withUnsafeBytes(of: field) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    return text.isEmpty ? nil : text
+}
+
 /// Returns the output of a kernel function that prints piece by piece, as one piece, and the function's status.
 ///
 /// - Parameter print: calls that function with the sink for the pieces, and its context.
