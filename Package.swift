@@ -16,7 +16,8 @@ let package = Package(
     ],
     traits: [
         .trait(
-            name: "RCU", description: "Snapshot, SnapshotDictionary, csk_rcu_* and csk_snapshot_*; they need liburcu"),
+            name: "RCU",
+            description: "Grace periods of Snapshot and SnapshotDictionary by liburcu; off: by the kernel's own"),
         .trait(name: "LockOrder", description: "LockOrder checks ReadWriteLock too, which makes each read cost more"),
         // What these three need is resolved only where they are on.
         .trait(name: "ServiceLifecycle", description: "DrainService, for swift-service-lifecycle"),
@@ -38,7 +39,7 @@ let package = Package(
             dependencies: [.target(name: "CURCU", condition: .when(traits: ["RCU"]))],
             exclude: ["CMakeLists.txt", "cmake", "man"],
             publicHeadersPath: "include",
-            // SwiftPM can define a macro for a trait that is on, not for one that is off: rcu/rcu_form.h reads both.
+            // SwiftPM can define a macro for a trait that is on, not for one that is off: rcu/rcu_liburcu.h reads both.
             cSettings: [
                 .define("_GNU_SOURCE"), .headerSearchPath("src"), .define("CSK_BY_TRAITS"),
                 .define("CSK_TRAIT_RCU", .when(traits: ["RCU"])),

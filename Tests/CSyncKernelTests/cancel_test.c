@@ -205,9 +205,7 @@ static struct {
     csk_sem_t sem;
     csk_pqueue_t jobs;
     csk_workqueue_t queues[QUEUES]; /* serial; full at two; of width two */
-#ifndef CSK_WITHOUT_RCU
     csk_snapshot_t snapshot;
-#endif
     uint32_t inside[GATES + 1], writing[LOCKS], reading[LOCKS], in_queue; /* never more than one, or what excludes it */
     uint64_t calls, works, worked;
 } storm;
@@ -348,7 +346,6 @@ static void use_workqueue(uint64_t *random) {
     if (entered(status)) ADD(&storm.works, 1);
 }
 
-#ifndef CSK_WITHOUT_RCU
 static void use_rcu(uint64_t *random) {
     if (test_random_below(random, 20) == 0) {
         CHECK_STATUS(csk_rcu_barrier(), 0);
@@ -360,14 +357,10 @@ static void use_rcu(uint64_t *random) {
         CHECK_STATUS(csk_snapshot_update_cancel(&storm.snapshot), 0);
     }
 }
-#endif
 
 static void *call_until_cancelled(void *context) {
     static void (*const uses[])(uint64_t *) = {
-#ifndef CSK_WITHOUT_RCU
-        use_rcu,
-#endif
-        use_gate, use_mutex, use_rwlock, use_sem, use_pqueue, use_workqueue,
+        use_rcu, use_gate, use_mutex, use_rwlock, use_sem, use_pqueue, use_workqueue,
     };
     uint64_t number = (uint64_t)(uintptr_t)context, random = test_seed(number);
     for (;;) {
@@ -408,10 +401,8 @@ static void check_that_nobody_waits(void) {
         CHECK_STATUS(csk_workqueue_destroy(&storm.queues[i]), 0);
     }
     CHECK_EQ(storm.works, storm.worked);
-#ifndef CSK_WITHOUT_RCU
     CHECK_STATUS(csk_rcu_barrier(), 0);
     CHECK_STATUS(csk_snapshot_destroy(&storm.snapshot), 0);
-#endif
 }
 
 /* CSK_TEST_CANCELLATIONS in the environment says how many. */

@@ -1,4 +1,4 @@
-# Run with -DNM=... -DLIBRARY=... [-DWITHOUT=names of headers that it was built without]: the shared library exports
+# Run with -DNM=... -DLIBRARY=...: the shared library exports
 # csk_ names, all that the headers promise, and nothing else.
 cmake_minimum_required(VERSION 3.20)
 execute_process(COMMAND "${NM}" -D --defined-only "${LIBRARY}" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
@@ -21,9 +21,6 @@ endforeach()
 
 set(promised 0)
 file(GLOB headers "${CMAKE_CURRENT_LIST_DIR}/../../Sources/CSyncKernel/include/csynckernel/*.h")
-if(WITHOUT)
-    list(FILTER headers EXCLUDE REGEX "/${WITHOUT}\\.h$")
-endif()
 foreach(header ${headers})
     file(STRINGS "${header}" declarations REGEX "^CSK_API ")
     foreach(declaration ${declarations})

@@ -303,7 +303,6 @@ static void what_was_accepted_while_others_were_refused_runs(void) {
     for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_now_and_then, NULL);
 }
 
-#ifndef CSK_WITHOUT_RCU
 /* ---- Reclaiming -------------------------------------------------------------------------------------------------- */
 
 struct value {
@@ -380,7 +379,6 @@ static void refuse_reclaiming_now_and_then(void *context) {
 static void what_was_retired_while_others_were_refused_is_reclaimed(void) {
     for (int i = 0; i < 20 / TEST_SLOWDOWN; i++) in_a_child(refuse_reclaiming_now_and_then, NULL);
 }
-#endif
 /* ---- Threads that get no processor for a while ------------------------------------------------------------------- */
 
 /* Who started one waited until it ran: under a real-time class, or a quota, for long, and a timer's function as
@@ -429,7 +427,6 @@ static void a_refusal_by_the_system_is_told(void) { in_a_child(ask_in_vain, NULL
 TEST_MAIN(TEST(the_error_is_told_and_all_works_afterwards), TEST(many_that_ask_at_once_are_refused_and_served),
           TEST(nobody_is_marked_before_the_watchdog_runs), TEST(who_needs_a_worker_is_told),
           TEST(what_was_accepted_while_others_were_refused_runs),
-          RCU_TEST(what_is_retired_without_a_thread_is_refused_or_kept)
-              RCU_TEST(what_was_retired_while_others_were_refused_is_reclaimed)
-                  TEST(nobody_waits_for_a_new_thread_to_run),
+          TEST(what_is_retired_without_a_thread_is_refused_or_kept),
+          TEST(what_was_retired_while_others_were_refused_is_reclaimed), TEST(nobody_waits_for_a_new_thread_to_run),
           TEST(a_refusal_by_the_system_is_told))

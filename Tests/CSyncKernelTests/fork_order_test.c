@@ -303,7 +303,6 @@ static void a_grant_that_nobody_has_adopted_stays_with_the_parent(void) {
     }
 }
 
-#ifndef CSK_WITHOUT_RCU
 /* ---- RCU comes first --------------------------------------------------------------------------------------------- */
 
 static uint32_t retired_now;
@@ -368,7 +367,6 @@ static void rcu_comes_to_rest_while_others_use_timers_and_queues(void) {
     for (int i = 0; i < 2; i++) join_thread(threads[i]);
     CHECK_STATUS(csk_workqueue_drain(&of_readers, CSK_NEVER), 0);
 }
-#endif
 
 /* ---- A section that forks ---------------------------------------------------------------------------------------- */
 
@@ -478,5 +476,5 @@ TEST_MAIN(TEST(a_child_takes_over_what_another_thread_was_changing), TEST(a_chil
           TEST(what_a_lone_thread_locks_in_a_prepare_handler_its_child_unlocks),
           TEST(what_a_prepare_handler_locks_a_child_handler_unlocks),
           TEST(a_write_that_forks_leaves_those_behind_it_to_the_parent),
-          RCU_TEST(rcu_comes_to_rest_while_others_use_timers_and_queues)
-              TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))
+          TEST(rcu_comes_to_rest_while_others_use_timers_and_queues),
+          TEST(a_timers_function_that_forks_keeps_its_thread_to_itself))

@@ -63,12 +63,10 @@ static void refused_handlers_are_asked_for_again(void) {
     uint32_t before = LOAD(&asked), modules = 2;
     CHECK_GE(before, 1); /* when it was loaded */
     STORE(&refusals, 1);
-#ifndef CSK_WITHOUT_RCU
     modules = 3;
     CHECK_STATUS(csk_rcu_prepare(), ENOMEM); /* a child would count on the parent's reclaiming thread */
     CHECK_EQ(LOAD(&refusals), 0);
     STORE(&refusals, 1);
-#endif
     CHECK_STATUS(csk_timer_start(&timer, csk_now(), fire, NULL), ENOMEM);
     CHECK_EQ(LOAD(&refusals), 0);
     CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);

@@ -16,13 +16,10 @@ typedef struct {
     csk_sem_t sem;
     csk_pqueue_t ordered;
     csk_workqueue_t queues[QUEUES]; /* serial, concurrent, with a bound */
-#ifndef CSK_WITHOUT_RCU
     csk_snapshot_t snapshot;
     csk_rcu_map_t *map;
-#endif
 } objects_t;
 
-#ifndef CSK_WITHOUT_RCU
 struct map_entry {
     csk_rcu_map_entry_t entry;
     uint64_t key, check;
@@ -32,7 +29,6 @@ static inline bool has_key(const csk_rcu_map_entry_t *entry, const void *key) {
     return ((const struct map_entry *)entry)->key == *(const uint64_t *)key;
 }
 static inline void free_entry(csk_rcu_node_t *node) { free(node); }
-#endif
 
 /* The semaphore and the queues excepted, which a child has anew without that. */
 static inline void make_locks(objects_t *objects) {
@@ -43,9 +39,7 @@ static inline void make_locks(objects_t *objects) {
         CHECK_STATUS(
             csk_rwlock_init(&objects->locks[i], &(csk_rwlock_attr_t){ .policy = i == 1, .reader_bias = i == 2 }), 0);
     CHECK_STATUS(csk_pqueue_init(&objects->ordered, 0), 0);
-#ifndef CSK_WITHOUT_RCU
     objects->snapshot = (csk_snapshot_t)CSK_SNAPSHOT_INITIALIZER;
-#endif
 }
 
 static inline void make_objects(objects_t *objects) {
@@ -55,9 +49,7 @@ static inline void make_objects(objects_t *objects) {
                                                              { .width = 3 },
                                                              { .width = 2, .capacity = 4 } };
     for (int i = 0; i < QUEUES; i++) CHECK_STATUS(csk_workqueue_init(&objects->queues[i], &attributes[i]), 0);
-#ifndef CSK_WITHOUT_RCU
     CHECK_STATUS(csk_rcu_map_create(&objects->map, has_key), 0);
-#endif
 }
 
 static inline void end_objects(objects_t *objects) {
@@ -71,12 +63,10 @@ static inline void end_objects(objects_t *objects) {
         CHECK_STATUS(csk_workqueue_drain(&objects->queues[i], CSK_NEVER), 0);
         CHECK_STATUS(csk_workqueue_destroy(&objects->queues[i]), 0);
     }
-#ifndef CSK_WITHOUT_RCU
     CHECK_STATUS(csk_snapshot_destroy(&objects->snapshot), 0);
     CHECK_STATUS(csk_rcu_map_destroy(objects->map, free_entry), 0);
     /* frees the entries, whose addresses no LeakSanitizer reads out of the table's words */
     CHECK_STATUS(csk_rcu_barrier(), 0);
-#endif
 }
 
 /* ---- Uses -------------------------------------------------------------------------------------------------------- */
@@ -237,7 +227,6 @@ static inline void use_slot(uint64_t *random) {
     CHECK_STATUS(csk_tls_set(slot, NULL), 0);
 }
 
-#ifndef CSK_WITHOUT_RCU
 struct version {
     csk_rcu_node_t node;
     uint64_t number, check;
@@ -277,7 +266,6 @@ static inline void use_map(csk_rcu_map_t *map, uint64_t *random) {
     old = csk_rcu_map_remove(map, hash, &key);
     if (old != NULL) CHECK_STATUS(csk_rcu_retire_always(&old->node, free_entry), 0);
 }
-#endif
 
 struct pool_task {
     csk_pool_item_t item;
@@ -318,11 +306,9 @@ static inline void use(objects_t *objects, int which, uint64_t *random) {
     case 12: use_delayed(&objects->queues[0], random); break;
     case 13: use_slot(random); break;
     case 14: use_pool(random); break;
-#ifndef CSK_WITHOUT_RCU
     case 15: read_snapshot(&objects->snapshot); break;
     case 16: change_snapshot(&objects->snapshot, random); break;
     case 17: use_map(objects->map, random); break;
-#endif
     case 18: use_sem(&objects->sem, random); break;
     default: use_block();
     }

@@ -2,7 +2,7 @@
  * afresh, and uses everything itself. CSK_TEST_FORKS in the environment says how often. */
 #include "child.h"
 
-#ifndef CSK_WITHOUT_RCU
+#ifndef CSK_WITHOUT_LIBURCU
 #include <urcu/urcu-memb.h>
 #endif
 
@@ -44,7 +44,7 @@ static void *hammer(void *context) {
     return NULL;
 }
 
-#ifndef CSK_WITHOUT_RCU
+#ifndef CSK_WITHOUT_LIBURCU
 /* ---- Another user of liburcu ----------------------------------------------------------------------------------------
  *
  * Of another flavour, with the fork handlers that liburcu asks for, and inside synchronize_rcu at many a fork. */
@@ -152,9 +152,7 @@ static void grow_up_alone(struct fresh *fresh) {
     for (int i = 0; i < QUEUES; i++)
         CHECK_EQ(csk_workqueue_waiting(&of_parent.queues[i]) + csk_workqueue_running(&of_parent.queues[i]), 0);
     CHECK_STATUS(csk_tls_open(&slot, "storm.0", NULL), 0);
-#ifndef CSK_WITHOUT_RCU
     read_snapshot(&of_parent.snapshot);
-#endif
 }
 
 static void grow_up(void *context) {
@@ -184,9 +182,7 @@ static void children_of_a_busy_process_begin_afresh(void) {
     int count = forks();
     alarm(TEST_WATCHDOG_S + (unsigned)count / 20);
     make_objects(&of_parent);
-#ifndef CSK_WITHOUT_RCU
     change_snapshot(&of_parent.snapshot, &random);
-#endif
     for (intptr_t i = 0; i < HAMMERS; i++) threads[i] = start_thread(hammer, (void *)i);
     if (children_have_threads) begin_memb();
     for (intptr_t i = 0; i < count; i++) {

@@ -314,7 +314,6 @@ static void fork_in_a_reporter(void *unused) {
 }
 static void a_child_of_the_supervisor_has_no_other_one(void) { in_a_child(fork_in_a_reporter, NULL); }
 
-#ifndef CSK_WITHOUT_RCU
 /* ---- The reclaiming thread --------------------------------------------------------------------------------------- */
 
 static csk_rcu_node_t forks, reclaimed;
@@ -345,7 +344,6 @@ static void fork_before_the_thread_is_known(void *unused) {
 static void a_reclaiming_thread_that_forks_at_once_is_known_in_the_child(void) {
     in_a_child(fork_before_the_thread_is_known, NULL);
 }
-#endif
 
 /* ---- Grants ------------------------------------------------------------------------------------------------------ */
 
@@ -444,5 +442,5 @@ TEST_MAIN(TEST(threads_begin_and_end_in_a_child_after_the_one_that_forked),
           TEST(a_childs_workers_are_counted_where_the_start_hook_forks),
           TEST(no_child_finds_a_grant_that_nobody_can_adopt), TEST(no_child_finds_a_tasks_grant_that_nobody_can_adopt),
           TEST(a_worker_whose_start_hook_ends_its_thread_is_replaced),
-          RCU_TEST(a_reclaiming_thread_that_forks_at_once_is_known_in_the_child)
-              TEST(a_child_of_the_supervisor_has_no_other_one))
+          TEST(a_reclaiming_thread_that_forks_at_once_is_known_in_the_child),
+          TEST(a_child_of_the_supervisor_has_no_other_one))

@@ -14,10 +14,8 @@ static_assert(std::is_standard_layout<csk_rwlock_t>::value && std::is_trivially_
               "plain data");
 static_assert(std::is_standard_layout<csk_sem_t>::value && std::is_trivially_copyable<csk_sem_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_timer_t>::value, "plain data");
-#ifndef CSK_WITHOUT_RCU
 static_assert(std::is_standard_layout<csk_snapshot_t>::value, "plain data");
 static_assert(std::is_standard_layout<csk_rcu_map_entry_t>::value, "plain data");
-#endif
 
 static csk_gate_t gate = CSK_GATE_INITIALIZER;
 static csk_mutex_t mutex = CSK_MUTEX_INITIALIZER;
@@ -25,9 +23,7 @@ static csk_rwlock_t rwlock = CSK_RWLOCK_INITIALIZER;
 static csk_sem_t semaphore = CSK_SEM_INITIALIZER;
 static csk_pqueue_t queue = CSK_PQUEUE_INITIALIZER;
 static csk_workqueue_t workqueue = CSK_WORKQUEUE_INITIALIZER();
-#ifndef CSK_WITHOUT_RCU
 static csk_snapshot_t snapshot = CSK_SNAPSHOT_INITIALIZER;
-#endif
 
 static int failures;
 
@@ -109,7 +105,6 @@ static void queues_and_slots() {
     EXPECT(csk_heap_pop(&heap) == nullptr);
 }
 
-#ifndef CSK_WITHOUT_RCU
 static void read_copy_update() {
     EXPECT(csk_rcu_read_lock() == 0 && csk_rcu_is_reading());
     EXPECT(csk_rcu_read_unlock() == 0 && csk_rcu_read_unlock() == EPERM);
@@ -125,7 +120,6 @@ static void read_copy_update() {
     EXPECT(csk_rcu_map_count(map) == 0);
     EXPECT(csk_rcu_map_destroy(map, [](csk_rcu_node_t *) {}) == 0);
 }
-#endif
 
 int main() {
     EXPECT(std::strcmp(csk_version(), "") != 0);
@@ -134,8 +128,6 @@ int main() {
     read_write_lock();
     semaphores();
     queues_and_slots();
-#ifndef CSK_WITHOUT_RCU
     read_copy_update();
-#endif
     return failures != 0;
 }

@@ -163,7 +163,6 @@ static void wait_while_it_is_refused(void *times) {
 
 /* ---- A process that decides in advance --------------------------------------------------------------------------- */
 
-#ifndef CSK_WITHOUT_RCU
 static void note_reclaimed(csk_rcu_node_t *node) { (void)node, ADD(&executed, 1); }
 static void read_and_reclaim(void) {
     static csk_rcu_node_t node;
@@ -173,9 +172,6 @@ static void read_and_reclaim(void) {
     CHECK_STATUS(csk_rcu_barrier(), 0);
     CHECK_EQ(LOAD(&executed), 1);
 }
-#else
-static void read_and_reclaim(void) {}
-#endif
 
 /* Here liburcu, too, would end the process at the first refusal. */
 static void avoid_and_be_refused(void *context) {
@@ -218,10 +214,8 @@ static void what_counts_on_it_already_keeps_it(void) {
     }
     bool reads = false;
     in_a_child(use_and_avoid, &reads);
-#ifndef CSK_WITHOUT_RCU
     reads = true;
     in_a_child(use_and_avoid, &reads);
-#endif
 }
 
 /* Else no gate has the form that needs it. */

@@ -208,6 +208,22 @@ static void destructors_may_read_after_the_thread_was_unregistered(void) {
     pthread_key_delete(late_key);
 }
 
+static void begin_late(void *unused) {
+    (void)unused;
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+}
+static void *end_in_a_late_section(void *unused) {
+    pthread_setspecific(late_key, &late_key);
+    return read_once(unused);
+}
+/* Our stage of the thread's end is over when the destructor runs. */
+static void a_section_that_a_destructor_leaves_open_ends_with_its_thread(void) {
+    CHECK_EQ(pthread_key_create(&late_key, begin_late), 0);
+    for (int i = 0; i < 20; i++) join_thread(start_thread(end_in_a_late_section, NULL));
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    pthread_key_delete(late_key);
+}
+
 /* The function of a node ends the thread that reclaims. */
 static void ends_its_thread(csk_rcu_node_t *node) {
     reclaim(node);
@@ -230,4 +246,5 @@ TEST_MAIN(TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST
           TEST(nothing_is_pending_after_a_barrier), TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded),
           TEST(threads_come_and_go), TEST(an_open_section_ends_with_its_thread),
           TEST(destructors_may_read_after_the_thread_was_unregistered),
+          TEST(a_section_that_a_destructor_leaves_open_ends_with_its_thread),
           TEST(what_is_retired_is_reclaimed_though_functions_end_their_thread))

@@ -74,12 +74,6 @@ typedef struct {
 
 #define TEST(function) \
     { #function, function }
-/* Stands before others, without a comma: RCU_TEST(one) TEST(another). */
-#ifdef CSK_WITHOUT_RCU
-#define RCU_TEST(function)
-#else
-#define RCU_TEST(function) TEST(function),
-#endif
 
 __attribute__((noreturn, format(printf, 3, 4))) static inline void test_fail(const char *file, int line,
                                                                              const char *format, ...) {

@@ -1,6 +1,6 @@
 # tls.h says how much thread-local storage the shared library takes of what the C library keeps for those that are
 # loaded late.
-#   cmake -DREADELF=... -DLIBRARY=...so -DHEADER=...tls.h -DRCU=ON|OFF -P tls_size_test.cmake
+#   cmake -DREADELF=... -DLIBRARY=...so -DHEADER=...tls.h -P tls_size_test.cmake
 cmake_minimum_required(VERSION 3.20)
 execute_process(COMMAND "${READELF}" -lW "${LIBRARY}" OUTPUT_VARIABLE segments COMMAND_ERROR_IS_FATAL ANY)
 if(NOT segments MATCHES "\n *TLS +0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ (0x[0-9a-f]+)")
@@ -9,9 +9,6 @@ endif()
 math(EXPR size "${CMAKE_MATCH_1}")
 file(READ "${HEADER}" text)
 set(stated "initial-exec thread-local storage, ([0-9]+) bytes")
-if(NOT RCU)
-    set(stated "initial-exec thread-local storage, [0-9]+ bytes on x86-64 .([0-9]+) without read-copy-update")
-endif()
 string(REGEX REPLACE "[ \n*]+" " " text "${text}")
 if(NOT text MATCHES "${stated}")
     message(FATAL_ERROR "${HEADER} does not say how much")

@@ -90,10 +90,8 @@ static const struct part {
       .room = 4,
       .when_full = CSK_WORKQUEUE_DROP_OLDEST },
     { .name = "tls", .plain = torture_tls },
-#ifndef CSK_WITHOUT_RCU
     { .name = "rcu_map", .rcu_map = torture_rcu_map },
     { .name = "rcu_map-one-hash", .rcu_map = torture_rcu_map, .one_hash = true },
-#endif
 };
 enum { PARTS = sizeof parts / sizeof parts[0], PROGRESS_S = 5 };
 static uint64_t totals[PARTS][COUNTERS];

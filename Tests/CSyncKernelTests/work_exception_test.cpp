@@ -20,9 +20,7 @@ static csk_pool_item_t item;
 static csk_rwlock_work_t section;
 static csk_rwlock_write_t write_section;
 static csk_timer_t timer;
-#ifndef CSK_WITHOUT_RCU
 static csk_rcu_node_t node;
-#endif
 
 [[noreturn]] static void fail() { throw std::runtime_error("escapes"); }
 
@@ -52,11 +50,9 @@ static void throws_in_a_timer() {
     expect_zero(csk_timer_start(
         &timer, csk_deadline_after(1000000), [](csk_timer_t *, void *) { fail(); }, nullptr));
 }
-#ifndef CSK_WITHOUT_RCU
 static void throws_in_a_reclaiming_function() {
     expect_zero(csk_rcu_retire(&node, [](csk_rcu_node_t *) { fail(); }));
 }
-#endif
 
 static int run(void (*throws)()) {
     std::fflush(stdout);
@@ -83,9 +79,7 @@ int main() {
         { "a section", throws_in_a_section },
         { "a write", throws_in_a_write },
         { "a timer's function", throws_in_a_timer },
-#ifndef CSK_WITHOUT_RCU
         { "a reclaiming function", throws_in_a_reclaiming_function },
-#endif
     };
     int failures = 0;
     for (const auto &one : cases) {

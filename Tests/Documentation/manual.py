@@ -28,7 +28,7 @@ from headers import lines_of_comment, parts_of, read_headers, words_of  # noqa: 
 
 ERRORS = set(errno.errorcode.values()) | {"ENOTSUP", "EDEADLK", "EWOULDBLOCK"}
 # Macros of builds, and a variable of the environment.
-OF_BUILDS = {"CSK_WITHOUT_RCU", "CSK_LOCK_ORDER", "CSK_DEADLOCK"}
+OF_BUILDS = {"CSK_LOCK_ORDER", "CSK_DEADLOCK"}
 # How a comment says what a function returns: itself, or by naming one that does.
 RESULT = re.compile(r"\breturns?\b|\bafter 0\b|\bE[A-Z]{3,}\b"
                     r"|\b(does|do) (the same|so|what)\b|\bthe same\b|\bas csk_", re.I)

@@ -23,13 +23,14 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals"
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
 STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_serve",
-            "workqueue_life", "rcu", "rcu_readers", "rcu_child", "rcu_reclaim", "rcu_watch", "rcu_map", "tls", "block",
+            "workqueue_life", "rcu", "rcu_readers", "rcu_own", "rcu_reclaim", "rcu_watch", "rcu_map", "tls", "block",
             "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order",
             "order_graph", "order_print", "watchdog", "deadlock", "inspect_server", "small_file"]
-# What nobody explores: what the system answers, and what is written, printed or sent of what others have read.
+# What nobody explores: what the system and liburcu answer, and what is written, printed or sent of what others have
+# read.
 UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork", "platform_threads", "platform_visit",
-              "quota", "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded", "openmetrics",
-              "places", "pprof", "symbols"]
+              "quota", "rcu_liburcu", "inspect_print", "deadlock_graph", "deadlock_print", "deadlock_text", "folded",
+              "openmetrics", "places", "pprof", "symbols"]
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does. Clients queue a few works, and a long inbox has three.
 # Few stand before one who is under a limit, and a long row of them has three.
@@ -38,8 +39,8 @@ KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)", "-DCSK
 LIBRARY = ["core", "choices", "fibers", "graph", "trace", "allocation", "accesses", "system", "explorer",
            "platform_explored", "pthread_explored", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races",
            "strategy", "partly", "litmus", "litmus_tests", "weaken", "entered", "main"]
-# What stands in for a part of the kernel, and is not to be checked for races itself.
-MODELS = ["rcu"]
+# What stands in for a part of the kernel, and is not checked for races itself.
+MODELS = ["rcu_model"]
 
 
 def sources(kernel):
@@ -50,6 +51,7 @@ def sources(kernel):
     files = {"k_" + name: (folders[name], True) for name in EXPLORED}
     for name in STATEFUL:
         files["k_" + name] = (os.path.join(HERE, f"kernel_{name}.c"), True)
+    files.update({name: (os.path.join(HERE, name + ".c"), True) for name in MODELS})
     files.update({name: (os.path.join(HERE, name + ".c"), False) for name in LIBRARY})
     clients = sorted(name[:-2] for name in os.listdir(HERE) if re.fullmatch(r"clients_\w+\.c", name))
     files.update({name: (os.path.join(HERE, name + ".c"), True) for name in clients})
@@ -100,7 +102,7 @@ def build(kernel, folder, reuse=None, only=None, warnings=("-w",), jobs=1, races
         target = os.path.join(folder, name + ".o")
         hooks = ["-include", os.path.join(HERE, "hooks.h")] if hooked else []
         shown = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
-        if races and name.startswith("k_") and name[2:] not in MODELS:
+        if races and name.startswith("k_"):
             hooks += ["-g", "-fsanitize=thread", "-U__SANITIZE_THREAD__"]
         # Clients, too, hold inline functions of the kernel's headers.
         if functions and hooked:

@@ -1,7 +1,9 @@
-/* clients_rcu.c: retired objects, the thread that reclaims them, and grace periods as a child of fork has them. */
+/* clients_rcu.c: retired objects, the thread that reclaims them, sections and grace periods without liburcu. */
 #include "rcu_explored.h"
 
 #include "explorer.h"
+#include "rcu/rcu_readers.h"
+#include "thread/thread_exit.h"
 
 enum { OBJECTS = 4 };
 
@@ -191,13 +193,10 @@ static void read_once(void) {
     __atomic_store_n(&object->used, 2, __ATOMIC_RELAXED);
     explored_read_end();
 }
-static void reads(void) {
-    read_once();
-    explored_reader_ends();
-}
+static void reads(void) { read_once(); }
 static void reads_twice(void) {
     read_once();
-    reads();
+    read_once();
 }
 static void replace(int with) {
     struct object *old = __atomic_exchange_n(&shared->current, &shared->objects[with], __ATOMIC_ACQ_REL);
@@ -239,7 +238,6 @@ static void reads_and_says_so(void) {
     explore_set(&shared->begun, 1);
     EXPECT(__atomic_load_n(&object->value, __ATOMIC_RELAXED) != 0);
     explored_read_end();
-    explored_reader_ends();
 }
 static void replaces_what_is_read(void) {
     replace(1);
@@ -250,6 +248,49 @@ static void replaces_what_is_read(void) {
 }
 CLIENT(rcu_reader_with_the_phase_before, .setup = make, .threads = { reads_and_says_so, replaces_what_is_read },
        .check = check_2)
+
+/* ---- Levels, and the ends of threads ----------------------------------------------------------------------------- */
+
+static struct object *begin_and_find(void) {
+    explored_read_begin();
+    return __atomic_load_n(&shared->current, __ATOMIC_ACQUIRE);
+}
+static void use(struct object *object) {
+    explore_point();
+    EXPECT(__atomic_load_n(&object->value, __ATOMIC_RELAXED) != 0);
+    __atomic_store_n(&object->used, 2, __ATOMIC_RELAXED);
+}
+
+/* What the outer level has found stays behind the inner one. */
+static void reads_in_levels(void) {
+    struct object *object = begin_and_find();
+    explored_read_begin();
+    explored_read_end();
+    EXPECT(csk_rcu_is_reading());
+    use(object);
+    explored_read_end();
+    EXPECT(!csk_rcu_is_reading());
+    EXPECT_EQUAL(csk_rcu_read_unlock_slow(), EPERM);
+}
+CLIENT(rcu_reader_in_levels, .setup = make, .threads = { reads_in_levels, replaces }, .check = check_1,
+       .preemptions = 2)
+CLIENT(rcu_reader_in_levels_without_membarrier, .setup = make, .threads = { reads_in_levels, replaces },
+       .check = check_1, .preemptions = 2, .without_membarrier = true)
+
+static void ends_inside(void) {
+    use(begin_and_find());
+    explored_read_begin();
+}
+CLIENT(rcu_reader_ends_inside, .setup = make, .threads = { ends_inside, replaces }, .check = check_1, .preemptions = 2)
+
+/* A stage of the thread's end that comes behind ours. */
+static void read_at_the_end(void) { use(begin_and_find()); }
+static void reads_at_its_end(void) {
+    read_once();
+    EXPECT_EQUAL(csk_thread_exit_enroll(CSK_THREAD_EXIT_ORDER, read_at_the_end), 0);
+}
+CLIENT(rcu_reader_at_its_end, .setup = make, .threads = { reads_at_its_end, replaces }, .check = check_1,
+       .preemptions = 2)
 
 /* ---- fork -------------------------------------------------------------------------------------------------------- */
 
@@ -276,5 +317,36 @@ static void forks_once(void) {
 }
 CLIENT(rcu_fork, .setup = make, .threads = { retires_0_1, retires_2_3, forks }, .check = check_4, .preemptions = 2,
        .without_rc11 = true)
+
+/* The child has the section of the thread that forked, and no other one. */
+static uint32_t sections(void) {
+    int32_t thread_id;
+    return csk_rcu_readers_find(0, &thread_id, 1) + csk_rcu_readers_find(CSK_RCU_PHASE, &thread_id, 1);
+}
+static void make_forking(void) {
+    make();
+    explored_forks_readers();
+}
+static void goes_on_alone(void) {
+    EXPECT_EQUAL(sections(), 0);
+    EXPECT_EQUAL(csk_rcu_barrier(), 0);
+    read_once();
+    EXPECT_EQUAL(sections(), 0);
+}
+static void forks_inside(void) {
+    struct object *object = begin_and_find();
+    explore_fork();
+    EXPECT(csk_rcu_is_reading());
+    EXPECT_EQUAL(sections(), 1);
+    use(object);
+    explored_read_end();
+    goes_on_alone();
+}
+static void forks_outside(void) {
+    explore_fork();
+    goes_on_alone();
+}
+CLIENT(rcu_fork_inside, .setup = make_forking, .threads = { forks_inside, reads, replaces }, .preemptions = 1)
+CLIENT(rcu_fork_outside, .setup = make_forking, .threads = { forks_outside, reads, replaces }, .preemptions = 1)
 CLIENT(rcu_fork_beside_a_barrier, .setup = make, .threads = { retires_and_waits_0, forks_once, retires_1 },
        .check = check_2, .preemptions = 2, .without_rc11 = true)

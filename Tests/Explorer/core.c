@@ -66,8 +66,9 @@ static void reset_kernel(void) {
     kernel_reset_pool();
     kernel_reset_linger();
     kernel_reset_rcu();
+    kernel_reset_rcu_model();
     kernel_reset_rcu_readers();
-    kernel_reset_rcu_child();
+    kernel_reset_rcu_own();
     kernel_reset_rcu_reclaim();
     kernel_reset_rcu_watch();
     kernel_reset_tls();

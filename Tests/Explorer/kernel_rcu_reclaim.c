@@ -5,9 +5,17 @@
 #include "explorer.h"
 #include "internal.h"
 
-void csk_rcu_sections_before_fork(void) {}
-void csk_rcu_sections_after_fork_in_parent(void) {}
-void csk_rcu_sections_after_fork_in_child(void) {}
+static bool forks_readers;
+static void hold_readers(void) {
+    if (forks_readers) csk_rcu_sections_before_fork();
+}
+static void let_readers_go(void) {}
+static void begin_readers(void) {
+    if (forks_readers) csk_rcu_sections_after_fork_in_child();
+}
+#define csk_rcu_sections_before_fork hold_readers
+#define csk_rcu_sections_after_fork_in_parent let_readers_go
+#define csk_rcu_sections_after_fork_in_child begin_readers
 
 #include "rcu/rcu_watch.h"
 static void watches_nothing(void) {}
@@ -21,7 +29,10 @@ void kernel_reset_rcu_reclaim(void) {
     turned_at_once = 1;
     room_wait_ns = 10 * 1000000;
     gather_ns = 1000000;
+    forks_readers = false;
 }
+
+void explored_forks_readers(void) { forks_readers = true; }
 
 void explored_wait_long_for_room(void) { room_wait_ns = INT64_MAX; }
 void explored_gather_for_long(void) { gather_ns = INT64_MAX; }

@@ -39,7 +39,7 @@ PARKS = {
     "src/queue/pqueue.c stand_in_line": 1,
     "src/queue/workqueue_wait.c await": 1,
     "src/queue/workqueue_serve.c csk_workqueue_serve": 1,
-    "src/rcu/rcu_child.c await_quiet": 1,
+    "src/rcu/rcu_own.c await_quiet": 1,
     "src/rcu/rcu_reclaim.c count_up_or_wait": 1,
     "src/rcu/rcu_reclaim.c csk_rcu_barrier": 1,
     "src/rcu/rcu_reclaim.c gather": 1,

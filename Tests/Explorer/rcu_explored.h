@@ -1,6 +1,5 @@
-/* rcu_explored.h: the kernel's rcu_reclaim.c and rcu_child.c under names of their own, beside the model in kernel_rcu.c
- * that the hash table's clients have: how retired objects are reclaimed, by grace periods as a child of fork has them.
- * What is liburcu's, and a thread's end, is not explored. */
+/* rcu_explored.h: the kernel's rcu.c, rcu_own.c and rcu_reclaim.c under names of their own, beside the model in
+ * rcu_model.c that the hash table's clients have: sections, and how retired objects are reclaimed, without liburcu. */
 #ifndef EXPLORER_RCU_EXPLORED_H
 #define EXPLORER_RCU_EXPLORED_H
 
@@ -23,11 +22,10 @@
 #include "rcu/rcu_order.h"
 #include "rcu/rcu_reclaim.h"
 
-/* A section of the calling thread, which has one level. */
+/* They begin and end a level. The second wakes a grace period. */
 void explored_read_begin(void);
 void explored_read_end(void);
-/* Grace periods don't see it any more. */
-void explored_reader_ends(void);
+void explored_somebody_leaves(void);
 
 /* Whether no thread is in the list of those that read. */
 bool explored_nobody_reads(void);
@@ -36,6 +34,10 @@ bool explored_nobody_reads(void);
 void explored_wait_long_for_room(void);
 /* The worker gathers until somebody hurries. */
 void explored_gather_for_long(void);
+
+/* A fork holds the list of readers, and a child begins it anew. Without this call it does not, which would
+ * only make the schedules of other clients longer. */
+void explored_forks_readers(void);
 
 /* What a child would have of a fork at this step, while the lock is held: `look` is called with its state, which then
  * is the parent's again. */

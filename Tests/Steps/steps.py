@@ -109,7 +109,7 @@ STEPS = (
          inputs=LIBRARY + ("Tests/Lifetimes/*", "scripts/lifetimes") + ("Tests/tables.py",),
          after=("faults of the system",)),
     Step("C without RCU and by musl", ("scripts/test-libc c",),
-         "the kernel without read-copy-update, with glibc and with musl: the C tests that are different in this form; "
+         "the kernel without liburcu, with glibc and with musl: the C tests that use read-copy-update; "
          "what it installs; the guide's commands for musl",
          inputs=KERNEL + C_TESTS + ("scripts/test-libc",) + ("Sources/SwiftSync/SwiftSync.docc/CGuide.md",
                  "Sources/CSyncKernel/man/*",),
@@ -119,7 +119,7 @@ STEPS = (
          inputs=LIBRARY + ("scripts/test-libc", "scripts/test-swift"),
          after=("setup",)),
     Step("Swift tests without RCU", ("scripts/test-libc swift",),
-         "the library without its trait RCU: the Swift tests that are different in this form, and nothing of liburcu",
+         "the library without its trait RCU: the Swift tests that use read-copy-update, and nothing of liburcu",
          inputs=HEADERS + SWIFT_TESTS + ("Package.swift", "scripts/test-libc", "Sources/SwiftSync/ReadWrite/*",
                  "Sources/SwiftSync/Core/*", "Sources/SwiftSync/NamedQueues/*", "Sources/SwiftSync/Diagnostics/*"),
          after=("Swift built without RCU",)),

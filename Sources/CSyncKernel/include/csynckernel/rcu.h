@@ -1,7 +1,7 @@
 /* rcu.h: read-copy-update. Readers enter a read section without a lock, a call or a shared write. What a writer has
  * taken out of their sight is reclaimed once every section that may have seen it has ended. The time until then is a
- * grace period. Grace periods are those of liburcu, in its flavour for libraries, urcu-bp; threads come and go by
- * themselves.
+ * grace period. Grace periods are those of liburcu, in its flavour for libraries, urcu-bp; or the library's own, by the
+ * same algorithm, where it is built without liburcu. Threads come and go by themselves.
  *
  * A section must not wait for anything that waits for a grace period. It delays every reclamation for as long as it
  * lasts. While one lasts for a second and longer, that is reported: see csk_rcu_report_after.
@@ -58,10 +58,6 @@
 #ifndef CSK_RCU_H
 #define CSK_RCU_H
 
-#ifdef CSK_WITHOUT_RCU
-#error "rcu.h: this CSyncKernel was built without read-copy-update (CSYNCKERNEL_RCU=OFF)"
-#endif
-
 #include "base.h"
 
 CSK_BEGIN_DECLS
@@ -78,11 +74,11 @@ struct csk_rcu_node {
 
 /* ---- For the inline functions ---------------------------------------------------------------------------------------
  *
- * There is one word for each thread, which is liburcu's. Its low half counts the levels of the thread's section, and
- * its high half is the phase of the grace period in which the section began. csk_rcu_levels is the address of the
- * calling thread's word. It is NULL until the thread's first section, in threads that are ending, where the system
- * refuses membarrier, for a second copy of this library in the process, and under ThreadSanitizer: then a call does the
- * work. */
+ * There is one word for each thread, which is liburcu's where there is liburcu. Its low half counts the levels of the
+ * thread's section, and its high half is the phase of the grace period in which the section began. csk_rcu_levels is
+ * the address of the calling thread's word. It is NULL until the thread's first section, in threads that are ending,
+ * where the system refuses membarrier, for a second copy of this library in the process, and under ThreadSanitizer:
+ * then a call does the work. */
 typedef struct csk_rcu_period {
     unsigned long phase; /* what the word becomes at the first level: the phase, and one level */
 } csk_rcu_period_t;

@@ -58,10 +58,6 @@
 #ifndef CSK_RCU_MAP_H
 #define CSK_RCU_MAP_H
 
-#ifdef CSK_WITHOUT_RCU
-#error "rcu_map.h: this CSyncKernel was built without read-copy-update (CSYNCKERNEL_RCU=OFF)"
-#endif
-
 #include "rcu.h"
 
 CSK_BEGIN_DECLS

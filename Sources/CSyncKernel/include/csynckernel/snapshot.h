@@ -53,10 +53,6 @@
 #ifndef CSK_SNAPSHOT_H
 #define CSK_SNAPSHOT_H
 
-#ifdef CSK_WITHOUT_RCU
-#error "snapshot.h: this CSyncKernel was built without read-copy-update (CSYNCKERNEL_RCU=OFF)"
-#endif
-
 #include "gate.h"
 #include "rcu.h"
 

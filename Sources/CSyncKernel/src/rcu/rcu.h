@@ -2,8 +2,9 @@
  *
  *   rcu_order.h    the fence, and what ThreadSanitizer must be told
  *   rcu_readers.c  the list of threads that read
- *   rcu_child.c    sections, threads and grace periods without liburcu, in a child of fork
- *   rcu.c          the same by liburcu; it chooses between the two
+ *   rcu_own.c      grace periods without liburcu: in a child of fork, and where the library is built without it
+ *   rcu_liburcu.c  words of threads and grace periods by liburcu
+ *   rcu.c          sections and threads; it chooses between the two
  *   rcu_watch.c    what is reported of a grace period that does not end
  *   rcu_reclaim.c  what is retired, the thread that reclaims it, barriers; fork
  *   snapshot.c, rcu_map.c */

@@ -45,8 +45,6 @@
  *
  * Sources: Cliff Click's lock-free hash table for the slots that are never reused; the move of whole entries is
  * simpler. */
-#include "rcu/rcu_form.h"
-#ifndef CSK_WITHOUT_RCU
 #include "csynckernel/rcu_map.h"
 
 #include "base/platform.h"
@@ -406,5 +404,3 @@ uint64_t csk_rcu_map_count(const csk_rcu_map_t *map) {
     int64_t count = csk_load(&((const struct map *)map)->count, CSK_RELAXED);
     return count > 0 ? (uint64_t)count : 0;
 }
-
-#endif

@@ -1,7 +1,5 @@
 /* rcu_readers.c: see rcu_readers.h. A thread joins at its first section and leaves when it ends, so the lock is nothing
  * that a section meets. */
-#include "rcu/rcu_form.h"
-#ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu_readers.h"
 
 #include "base/list.h"
@@ -56,5 +54,3 @@ uint32_t csk_rcu_readers_find(unsigned long phase, int32_t *thread_ids, uint32_t
     csk_queue_unlock(&readers.lock);
     return count;
 }
-
-#endif

@@ -1,4 +1,4 @@
-/* rcu_readers.h: the threads whose sections others check: grace periods of a child of fork (rcu_child.c), and the watch
+/* rcu_readers.h: the threads whose sections others check: our own grace periods (rcu_own.c), and the watch
  * (rcu_watch.c). */
 #ifndef CSK_INTERNAL_RCU_READERS_H
 #define CSK_INTERNAL_RCU_READERS_H

@@ -49,8 +49,6 @@
  * parent's worker was in (the node is `running`, and in no list): half of that function has happened. If the forking
  * thread itself is that worker, it goes on, and is the worker of the child. Markers of barriers lie on stacks that the
  * child has lost, and are taken out. */
-#include "rcu/rcu_form.h"
-#ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu_reclaim.h"
 
 #include "rcu/rcu.h"
@@ -450,5 +448,3 @@ __attribute__((constructor(101))) static void prepare_process(void) {
     csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
     csk_rcu_watch_pending = csk_rcu_pending;
 }
-
-#endif

@@ -23,7 +23,7 @@
  * end, it reports nothing. Otherwise the reclaiming thread sees what was reported, and wakes the watchdog. So begin and
  * end are reported by one thread, in this order, and reclaiming waits for no reporter.
  *
- * Which threads are named. A section that holds a grace period up has another phase than the current one (rcu_child.c
+ * Which threads are named. A section that holds a grace period up has another phase than the current one (rcu_own.c
  * has the algorithm, which is liburcu's too). But the phase changes once in a grace period. Just after that, sections
  * that have only begun have the phase before, too. So a look reports only where the watchdog has found the same phase
  * for half of the limit already: a section of the other phase has lasted for so long at least. That also says that the
@@ -31,8 +31,6 @@
  *
  * Not named are sections that no list has: of a thread whose end can't be noticed (rcu.c: PLAIN), of one that is
  * ending, and of another user of liburcu. The report comes all the same. */
-#include "rcu/rcu_form.h"
-#ifndef CSK_WITHOUT_RCU
 #include "rcu/rcu_watch.h"
 
 #include <stdio.h>
@@ -222,5 +220,3 @@ void csk_rcu_watch_after_fork_in_child(void) {
     watch.watcher = SLEEPS;
     seen.began_ns = 0;
 }
-
-#endif

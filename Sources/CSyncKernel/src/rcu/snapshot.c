@@ -2,8 +2,6 @@
  *
  * The new value's function is kept in its node until the value is replaced. A replaced value is retired after the gate
  * was left: retiring may wait for room, and others can update meanwhile. */
-#include "rcu/rcu_form.h"
-#ifndef CSK_WITHOUT_RCU
 #include "csynckernel/snapshot.h"
 
 #include "base/platform.h"
@@ -51,5 +49,3 @@ int csk_snapshot_destroy(csk_snapshot_t *snapshot) {
     if (node != NULL) node->function(node);
     return 0;
 }
-
-#endif

@@ -22,7 +22,7 @@
  *   TIMERS    -                 -                 no timer is started, and no thread is there, unless it is the one
  *                                                 that forked
  *   POOL      -                 -                 no item waits, and there is no worker
- *   RCU       takes its locks   gives them back   keeps what is retired; goes on without liburcu (rcu_child.c)
+ *   RCU       takes its locks   gives them back   keeps what is retired; goes on without liburcu (rcu_own.c)
  *   NAMES     takes its mutex   gives it back     gives it back; the names are the parent's
  *   INSPECT   -                 -                 closes the socket of the parent's views
  *
