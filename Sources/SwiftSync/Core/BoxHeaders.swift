@@ -14,7 +14,6 @@ struct ValueHeader {
     init() { unsafe placed = csk_placed_gate_t() }
 }
 
-#if RCU
 /// The kernel's snapshot, and its name. The gate of its updates is the last field, so its place is directly behind it.
 @usableFromInline
 @safe
@@ -24,4 +23,3 @@ struct SnapshotHeader {
 
     @usableFromInline init() {}
 }
-#endif

@@ -25,9 +25,7 @@ extension RuntimeFacts {
     }
 
     private static var beginsWithItsFirst: Bool {
-        #if RCU
         guard unsafe MemoryLayout<SnapshotHeader>.offset(of: \.snapshot) == 0 else { return false }
-        #endif
         return unsafe MemoryLayout<ValueHeader>.offset(of: \.placed) == 0
     }
 

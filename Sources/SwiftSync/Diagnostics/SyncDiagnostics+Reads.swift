@@ -1,4 +1,3 @@
-#if RCU
 import CSyncKernel
 
 extension SyncDiagnostics {
@@ -16,4 +15,3 @@ extension SyncDiagnostics {
         csk_rcu_report_after(nanoseconds ?? Int64.max)
     }
 }
-#endif

@@ -25,10 +25,9 @@ public import Dispatch
 /// that asks for it with another configuration gets the queue as it is, and this is reported to ``SyncDiagnostics`` as
 /// `configurationMismatch`, once for each such configuration.
 ///
-/// Finding the queue is wait-free, and counts no reference; without the package trait `RCU` it takes a read-write lock
-/// for a moment. It asks the case for its configuration, which should be a plain value as above. The methods are those
-/// of `DispatchQueue`, so code for one compiles with the other. Use ``queue`` for everything else: waiting tasks,
-/// `drain()`, `suspend()`, its `recorder`.
+/// Finding the queue is wait-free, and counts no reference. It asks the case for its configuration, which should be a
+/// plain value as above. The methods are those of `DispatchQueue`, so code for one compiles with the other. Use
+/// ``queue`` for everything else: waiting tasks, `drain()`, `suspend()`, its `recorder`.
 public protocol NamedQueue: RawRepresentable, Sendable where RawValue == String {
     /// The queue's configuration. By default it is a serial queue with the default quality of service.
     var configuration: QueueConfiguration { get }

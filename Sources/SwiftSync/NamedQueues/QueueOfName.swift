@@ -5,11 +5,7 @@ import Synchronization
 /// to it are not counted.
 @usableFromInline
 final class QueueOfName: Sendable {
-    #if RCU
     private static let all = unsafe SnapshotDictionary<String, Unmanaged<QueueOfName>>()
-    #else
-    private static let all = LockedNames()
-    #endif
 
     private let name: String
     let queue: WorkQueueBase
@@ -41,28 +37,6 @@ final class QueueOfName: Sendable {
         unsafe FirstLook.remember(made, name)
         return unsafe made
     }
-
-    #if !RCU
-    /// The replacement if the trait `RCU` is off: a dictionary under a read-write lock.
-    @safe
-    private struct LockedNames: Sendable {
-        private let queues = unsafe ReadWriteLock([String: Unmanaged<QueueOfName>]())
-
-        func read(_ name: String, _ body: (Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>) -> Unmanaged<QueueOfName>?
-        {
-            unsafe queues.withReadLock { unsafe $0[name] }.map(body)
-        }
-
-        /// Returns the queue that had the name before. That queue stays.
-        func insertValue(_ made: Unmanaged<QueueOfName>, forKey name: String) -> Unmanaged<QueueOfName>? {
-            unsafe queues.withWriteLock { queues in
-                if let earlier = unsafe queues[name] { return unsafe earlier }
-                unsafe queues[name] = made
-                return nil
-            }
-        }
-    }
-    #endif
 
     // MARK: - The first look
 

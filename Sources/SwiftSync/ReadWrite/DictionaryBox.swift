@@ -1,4 +1,3 @@
-#if RCU
 public import CSyncKernel
 
 /// A key and its value, side by side.
@@ -265,4 +264,3 @@ final class DictionaryBox<Key: Hashable, Value>: AnyDictionaryBox {
 func retireEntry(_ place: UnsafeMutablePointer<csk_rcu_map_entry_t>) {
     unsafe csk_rcu_retire_always(&place.pointee.node, endEntry)
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 import Synchronization
 
 #if canImport(Glibc)
@@ -82,4 +81,3 @@ final class RepeatedUpdate<Key: Hashable>: AnyRepeatedUpdate {
 
     func isOf(_ other: Key, in box: AnyDictionaryBox) -> Bool { self.box === box && key == other }
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 public import CSyncKernel
 
 /// A value that is read without a lock, and updated by publishing a changed copy.
@@ -165,4 +164,3 @@ extension SnapshotBox where Value: ~Copyable {
         fatalError("Snapshot \(name): \(statusText(status))")
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 public import CSyncKernel
 
 /// One version of a snapshot's value, with the node that queues it for reclamation. Both are one allocation.
@@ -111,4 +110,3 @@ final class SnapshotBox<Value: ~Copyable>: ManagedBuffer<SnapshotHeader, Void> {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 public import CSyncKernel
 
 /// A dictionary that any thread reads without waiting, even while others write to it and while it grows.
@@ -159,4 +158,3 @@ public struct SnapshotDictionary<Key: Hashable & Sendable, Value: Sendable>: @un
         return contents
     }
 }
-#endif

@@ -65,7 +65,6 @@ import Testing
         }
     }
 
-    #if RCU
     @Test func snapshots() {
         for round in 0..<Self.rounds {
             let snapshot = Snapshot(0)
@@ -112,7 +111,6 @@ import Testing
             #expect(found.isLinearizable(SlotModel()), "\(found)")
         }
     }
-    #endif
 
     /// The checker's own test: a read of what was replaced before it began, and a value that two threads removed.
     @Test func wrongHistoriesAreFound() {

@@ -65,7 +65,6 @@ struct PriorityMutexPromiseTests {
         #expect(
             text(lock).contains(
                 ": withReadLock was called inside a section of the same lock by the same thread"))
-        #if RCU
         let snapshot = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let snapshot = Snapshot(0)
             snapshot.update { _ in snapshot.update { $0 += 1 } }
@@ -73,7 +72,6 @@ struct PriorityMutexPromiseTests {
         #expect(
             text(snapshot).contains(
                 ": an update was begun inside an update of the same snapshot by the same thread"))
-        #endif
     }
 
     private func text(_ result: ExitTest.Result?) -> String {

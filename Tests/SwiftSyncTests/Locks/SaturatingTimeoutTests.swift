@@ -162,7 +162,6 @@ struct SaturatingTimeoutTests {
     }
 
     private static func snapshots() -> [TimedOperation] {
-        #if RCU
         let snapshot = Snapshot(0), waiting = Flag()
         return [
             // Nobody sees who waits for an update: it has to be long enough that it is about to.
@@ -173,9 +172,6 @@ struct SaturatingTimeoutTests {
                 return (try? snapshot.update(timeout: .after(timeout)) { _ in true }) ?? false
             }
         ]
-        #else
-        return []
-        #endif
     }
 
     private static func queues() -> [TimedOperation] {

@@ -1,4 +1,3 @@
-#if RCU
 import CSyncKernel
 import Synchronization
 import Testing
@@ -93,4 +92,3 @@ extension HandlerSettingTests {
         }
     }
 }
-#endif

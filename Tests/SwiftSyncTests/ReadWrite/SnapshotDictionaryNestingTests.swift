@@ -1,4 +1,3 @@
-#if RCU
 import Testing
 
 @testable import SwiftSync
@@ -109,4 +108,3 @@ struct SnapshotDictionaryNestingTests {
         #expect(runs == 5 && dictionary[0] == 1)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 import CSyncKernel
 import Testing
 
@@ -252,4 +251,3 @@ struct SnapshotDictionaryTests {
         #expect(dictionary.current.count == dictionary.count)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if RCU
 import CSyncKernel
 import Testing
 
@@ -243,4 +242,3 @@ struct SnapshotTests {
         #expect(sum == 100)
     }
 }
-#endif

@@ -71,20 +71,6 @@ import Testing
                 && said.allSatisfy { $0.contains("error: 'inout sending' parameter") })
     }
 
-    #if !RCU
-    @Test
-    func withoutTheTraitRCUTheCompilerSaysWhatIsMissing() async throws {
-        let said = try await Compiler.says(
-            of: """
-                import SwiftSync
-                let routes = Snapshot(0)
-                let names = SnapshotDictionary<Int, Int>()
-                let mutex = PriorityMutex(0)
-                """, languageMode: 6)
-        let missing = said.filter { $0.contains("needs liburcu: build SwiftSync with its trait RCU") }
-        #expect(Set(missing.map { $0.prefix { $0 != ":" } }) == ["2", "3"] && said.allSatisfy { !$0.hasPrefix("4") })
-    }
-    #else
     @Test
     func aSnapshotDictionarysSubscriptOnlyReads() async throws {
         let said = try await Compiler.says(
@@ -103,7 +89,6 @@ import Testing
         #expect(said.map { $0.prefix { $0 != ":" } } == ["4", "5", "6"])
         #expect(said.allSatisfy { $0.contains("error: ") && $0.contains("subscript is get-only") })
     }
-    #endif
 
     /// Each with the name of what to use instead.
     @Test
@@ -173,7 +158,6 @@ import Testing
             }
             """
         for mode in [5, 6] { #expect(try await Compiler.says(of: source, languageMode: mode) == []) }
-        #if RCU
         let snapshots = """
             import SwiftSync
             func use() async {
@@ -182,6 +166,5 @@ import Testing
             }
             """
         for mode in [5, 6] { #expect(try await Compiler.says(of: snapshots, languageMode: mode) == []) }
-        #endif
     }
 }

@@ -204,7 +204,6 @@ struct ErrorFormsTests {
         #expect(status(of: ReadWriteError.outOfResources) == 500 && status(of: Foreign()) == 500)
     }
 
-    #if RCU
     @Test
     func aReasonIsCaught() {
         let lock = ReadWriteCoordinator(), routes = Snapshot(1), errors = Shared([SyncErrorReason]())
@@ -223,7 +222,6 @@ struct ErrorFormsTests {
         } catch .shutDown {} catch {}
         #expect(errors.value == [.wouldDeadlock, .wouldDeadlock, .timedOut])
     }
-    #endif
 
     /// Not even `.other`, which is the reason of errors of this library that have no better one.
     @Test

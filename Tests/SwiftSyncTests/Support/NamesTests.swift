@@ -92,7 +92,6 @@ struct NamesTests {
         #expect(names.allSatisfy { $0.hasPrefix("0x") })
     }
 
-    #if RCU
     @Test func aSnapshotHasANameOrItsPlace() {
         #expect(isHere(Snapshot(0).name))
         let named = Snapshot(0, name: "n")
@@ -101,7 +100,6 @@ struct NamesTests {
         unsafe #expect(kernelName(gate, Int(CSK_OBJECT_GATE)) == "n")
         withExtendedLifetime(named) {}
     }
-    #endif
 
     /// A file whose name and line would be cut by the kernel.
     @Test func ofALongPlaceTheModuleIsLeftOut() {

@@ -12,9 +12,7 @@ import Testing
         #expect(try await says(of: Self.locksAndValues) == [])
         #expect(try await says(of: Self.queues) == [])
         #expect(try await says(of: Self.orderedQueues) == [])
-        #if RCU
         #expect(try await says(of: Self.snapshots) == [])
-        #endif
     }
 
     /// What keeps nothing alive, or takes pointers, asks for it.
@@ -201,7 +199,6 @@ import Testing
         }
         """
 
-    #if RCU
     private static let snapshots = """
         import SwiftSync
         func snapshots() throws {
@@ -223,5 +220,4 @@ import Testing
             sessions.removeAll()
         }
         """
-    #endif
 }

@@ -12,9 +12,7 @@ final class BusyObjects: Sendable {
     let lock = ReadWriteLock(0)
     let readLock = ReadWriteLock(0)
     let coordinator = ReadWriteCoordinator()
-    #if RCU
     let snapshot = Snapshot(0)
-    #endif
     let value = QueueSafeValue(value: 0)
     let synced = QueueSafeSyncedValue(value: 0)
     let asynced = QueueSafeAsyncedValue(value: 0, queue: .global())
@@ -42,9 +40,7 @@ final class BusyObjects: Sendable {
         await hold { [lock] inside in lock.withWriteLock { _ in inside() } }
         await hold { [readLock] inside in readLock.withReadLock { _ in inside() } }
         await hold { [coordinator] inside in coordinator.blockingWrite { inside() } }
-        #if RCU
         await hold { [snapshot] inside in snapshot.update { _ in inside() } }
-        #endif
         await hold { [value] inside in value.wait.highestPriority.get { _ in inside() } }
         await hold { [synced] inside in synced.highestPriority.get { _ in inside() } }
         await hold { [asynced] inside in asynced.value.wait.highestPriority.get { _ in inside() } }

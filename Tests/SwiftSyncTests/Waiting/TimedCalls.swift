@@ -111,12 +111,10 @@ extension BusyObjects {
                 return false
             },
         ]
-        #if RCU
         all.append(
             .thread("Snapshot.update") { [snapshot] limit in
                 try snapshot.update(timeout: limit) { _ in false }
             })
-        #endif
         return all
     }
 
