@@ -168,12 +168,6 @@ static void await_granter(void *object, csk_waiter_t *self) {
 const csk_wait_kind_t csk_gate_wait_kind = { &csk_gate_queue_kind, try_to_enter,      spin_for_gate, park,
                                              await_granter,        GATE_FIRST_LOOK_NS };
 
-/* Called under the queue lock by a newcomer that marked the gate. Whether it queues without trying to enter. */
-static bool steps_aside(const csk_gate_t *gate, csk_rank_t rank) {
-    const csk_waiter_t *next = csk_gate_next(gate);
-    return next != NULL && next->node.rank >= rank;
-}
-
 /* Queues the calling thread and waits, or lets it in after all; not if it has marked the gate, and steps aside. */
 static int queue_and_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns, uint64_t self, bool marked,
                           int64_t since_ns) {
@@ -183,7 +177,7 @@ static int queue_and_wait(csk_gate_t *gate, csk_rank_t rank, int64_t deadline_ns
     csk_effects_t effects = { 0 };
     csk_gate_lock_queue(gate);
     waiter.node.ticket = csk_waiter_ticket(&gate->next_ticket, rank);
-    bool closed = gate->closed, aside = marked && steps_aside(gate, waiter.node.rank);
+    bool closed = gate->closed, aside = marked && csk_gate_steps_aside(gate, waiter.node.rank);
     bool entered = !closed && !aside && take_under_lock(gate, &waiter.node, self);
     if (!closed && !entered) csk_gate_insert(gate, &waiter);
     bool first = csk_gate_settle(gate, &effects);

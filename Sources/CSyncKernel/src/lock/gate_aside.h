@@ -66,5 +66,10 @@ static inline bool csk_gate_take_mark(const csk_gate_t *gate) {
     csk_gate_marked = NULL;
     return marked;
 }
+/* Called under the queue lock. Whether such a newcomer queues without trying to enter. */
+static inline bool csk_gate_steps_aside(const csk_gate_t *gate, csk_rank_t rank) {
+    const csk_waiter_t *next = csk_gate_next(gate);
+    return next != NULL && next->node.rank >= rank;
+}
 
 #endif
