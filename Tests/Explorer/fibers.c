@@ -25,6 +25,10 @@ static fiber_t *tls_of; /* whose thread-local variables stand in the section; NU
 
 void fibers_begin(void) {
     if (stacks == NULL) {
+        if (TLS_SIZE > TLS_MAX) {
+            fprintf(stderr, "the kernel's thread-local variables take %zu bytes, over TLS_MAX\n", TLS_SIZE);
+            abort();
+        }
         stacks = mmap(NULL, MAX_FIBERS * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stacks == MAP_FAILED) abort();
         memcpy(tls_initial, __start_explore_tls, TLS_SIZE);

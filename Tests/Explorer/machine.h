@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-enum { TLS_MAX = 512 };
+enum { TLS_MAX = 768 };
 
 enum op {
     OP_LOAD,
