@@ -33,10 +33,7 @@ static void let_go(csk_workqueue_t *queue) {
 
 #define csk_workqueue_unlock let_go
 #include "queue/workqueue_order.c"
-/* Both sources have a function of this name. */
-#define next_of next_of_refused
 #include "queue/workqueue_refuse.c"
-#undef next_of
 #undef csk_workqueue_unlock
 
 enum { WORKS = 10000, HOLDS = WORKS / CSK_WORK_PIECE };

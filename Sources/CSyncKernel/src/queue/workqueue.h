@@ -159,6 +159,8 @@ static inline bool csk_workqueue_is_full(const csk_workqueue_t *queue) {
 }
 static inline bool csk_section_is_over(const csk_section_t *section) { return section->epoch != csk_pool_epoch(); }
 static inline int64_t csk_work_arrival(const csk_work_t *work) { return csk_node_arrival(&work->node); }
+/* The one behind it, in whatever list it is. */
+static inline csk_work_t *csk_work_after(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
 
 /* The flag of a work of that rank, behind which a csk_arrival_t stands. */
 static inline uint32_t csk_work_counts(const csk_workqueue_t *queue, csk_rank_t rank) {

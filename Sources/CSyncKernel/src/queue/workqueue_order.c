@@ -17,8 +17,6 @@ typedef struct {
     csk_heap_node_t **first, **last;
 } list_t;
 
-static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
-
 static void append(list_t list, csk_work_t *work, uint32_t place) {
     work->place = place;
     nodes_put_last(list.first, list.last, &work->node);
@@ -157,10 +155,10 @@ static void put_among_late(csk_workqueue_t *queue, csk_work_t *work) {
 
 bool csk_work_take_late(csk_workqueue_t *queue, const csk_work_t *work) {
     csk_work_t *before = NULL, *late = queue->late;
-    while (late != NULL && late != work) before = late, late = next_of(late);
+    while (late != NULL && late != work) before = late, late = csk_work_after(late);
     if (late == NULL) return false;
     if (before != NULL) before->node.next = late->node.next;
-    else queue->late = next_of(late);
+    else queue->late = csk_work_after(late);
     return true;
 }
 

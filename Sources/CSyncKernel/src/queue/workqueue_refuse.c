@@ -11,8 +11,6 @@ __attribute__((noinline, cold)) int csk_work_is_refused(const csk_workqueue_t *q
     return status;
 }
 
-static csk_work_t *next_of(const csk_work_t *work) { return (csk_work_t *)work->node.next; }
-
 int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work) {
     csk_workqueue_wait_t *done = NULL, *room = NULL;
     csk_workqueue_lock(queue);
@@ -35,7 +33,8 @@ csk_work_t *csk_work_oldest_to_drop(const csk_workqueue_t *queue) {
     if (queue->first != NULL) return (csk_work_t *)queue->first;
     csk_work_t *work = queue->barrier; /* work behind a barrier came after it; without a barrier there is none */
     if (work == NULL || !(work->kind & WORK_STAYS)) return work;
-    for (work = (csk_work_t *)queue->later_first; work != NULL && (work->kind & WORK_STAYS); work = next_of(work)) {}
+    work = (csk_work_t *)queue->later_first;
+    while (work != NULL && (work->kind & WORK_STAYS)) work = csk_work_after(work);
     return work;
 }
 
@@ -65,7 +64,7 @@ static csk_work_t *remove_rest(csk_workqueue_t *queue) {
     }
     /* Placed in this order, works of one rank stay in order of arrival, and nothing passes a barrier. */
     for (csk_work_t *work = lists[1], *next; work != NULL; work = next) {
-        next = next_of(work);
+        next = csk_work_after(work);
         csk_work_put_back(queue, work);
     }
     return lists[0];
@@ -137,9 +136,9 @@ static void insert(int64_t *arrivals, uint32_t count, int64_t arrival) {
 static void account_for_others(csk_workqueue_t *queue, csk_refusal_t *refusal) {
     int64_t arrivals[PIECE];
     uint32_t count = 0;
-    for (const csk_work_t *work = refusal->first; work != NULL; work = next_of(work)) {
+    for (const csk_work_t *work = refusal->first; work != NULL; work = csk_work_after(work)) {
         if (csk_work_arrival(work) != refusal->section.arrival) insert(arrivals, count++, csk_work_arrival(work));
-        if (count == 0 || (count < PIECE && next_of(work) != NULL)) continue;
+        if (count == 0 || (count < PIECE && csk_work_after(work) != NULL)) continue;
         csk_workqueue_lock(queue);
         account_for(queue, arrivals, count, refusal->arrivals);
         csk_workqueue_unlock(queue);
@@ -148,7 +147,7 @@ static void account_for_others(csk_workqueue_t *queue, csk_refusal_t *refusal) {
 }
 
 static void find_ends(csk_refusal_t *refusal) {
-    for (csk_work_t *work = refusal->first; work != NULL; work = next_of(work)) {
+    for (csk_work_t *work = refusal->first; work != NULL; work = csk_work_after(work)) {
         if (csk_work_arrival(work) < refusal->section.arrival) refusal->section.arrival = csk_work_arrival(work);
         refusal->last = work;
     }
@@ -160,7 +159,7 @@ static void tell(csk_workqueue_t *queue, csk_refusal_t *refusal) {
     csk_section_enter(&refusal->section);
     while (refusal->first != NULL && !csk_section_is_over(&refusal->section)) {
         csk_work_t *work = refusal->first;
-        refusal->first = next_of(work);
+        refusal->first = csk_work_after(work);
         csk_tell_refusal(queue, work, ECANCELED, true);
         told.dropped++;
         if (work->kind & WORK_TIMED) csk_tell_work_taken(queue->name, work);
