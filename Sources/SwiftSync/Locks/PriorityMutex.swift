@@ -111,10 +111,17 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         return true
     }
 
-    @usableFromInline
+    /// A call that names no priority is known as such where it is compiled, and asks for none.
+    @inlinable
     borrowing func enterOrStop(_ priority: CommandPriority?) {
-        _ = enterSlowly(rank: RequestPriority.rankOfThread(naming: priority), deadline: Deadline.never)
+        if let priority { enterOrStop(rank: CommandRank.of(priority)) } else { enterUnnamedOrStop() }
     }
+
+    @usableFromInline
+    borrowing func enterUnnamedOrStop() { enterOrStop(rank: RequestPriority.rankOfThread(naming: nil)) }
+
+    @usableFromInline
+    borrowing func enterOrStop(rank: Int64) { _ = enterSlowly(rank: rank, deadline: Deadline.never) }
 
     @usableFromInline
     borrowing func enterSlowly(_ priority: CommandPriority?, _ limit: TimeLimit) -> Bool {

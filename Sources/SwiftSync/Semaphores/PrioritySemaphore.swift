@@ -158,7 +158,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
     @inlinable
     public func signal(_ count: Int = 1) throws(PrioritySemaphoreError) {
         // A number that doesn't fit exceeds the room of every semaphore.
-        guard let permits = UInt32(exactly: count) else { throw count > 0 ? .overflow : .invalidPermits }
+        guard let permits = UInt32(exactly: count) else { throw Self.error(count > 0 ? EOVERFLOW : EINVAL) }
         try Self.check(unsafe box.withSemaphore { unsafe csk_sem_post($0, permits) })
     }
 
@@ -253,7 +253,13 @@ public struct PrioritySemaphore: @unchecked Sendable {
 
     @inlinable
     static func check(_ status: Int32) throws(PrioritySemaphoreError) {
-        if status == 0 { return }
-        throw status == EINVAL ? .invalidPermits : PrioritySemaphoreError(status: status)
+        if status != 0 { throw error(status) }
+    }
+
+    /// Called where a call fails only: what it takes here would otherwise be set up by each call that succeeds.
+    @inline(never)
+    @usableFromInline
+    static func error(_ status: Int32) -> PrioritySemaphoreError {
+        status == EINVAL ? .invalidPermits : PrioritySemaphoreError(status: status)
     }
 }

@@ -234,10 +234,7 @@ static inline csk_rank_t csk_workqueue_rank(const csk_workqueue_t *queue) {
 
 /* Queues plain work with the queue's own priority, as csk_workqueue_submit does. On a full queue with
  * CSK_WORKQUEUE_WAIT it waits for room however long that takes. O(1). */
-CSK_MUST_USE static inline int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work,
-                                                     csk_work_function_t function) {
-    return csk_workqueue_submit(queue, csk_workqueue_rank(queue), work, 0, CSK_NEVER, function);
-}
+CSK_API CSK_MUST_USE int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function);
 
 /* Takes work out that has not begun. After 0 its function is not called for it any more. After ENOENT the work has
  * begun, was called already, or was never queued and is zero-filled. The work's memory must still be there. O(1), and

@@ -137,6 +137,10 @@ int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *wo
                       : submit_with_flags(queue, rank, work, flags, deadline_ns, function);
 }
 
+int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
+    return submit(queue, csk_workqueue_rank(queue), work, WORK_PLAIN, CSK_NEVER, function);
+}
+
 int csk_workqueue_submit_when_room(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags,
                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
                                    void (*function)(csk_workqueue_wait_t *), void *context) {
