@@ -68,12 +68,12 @@ static inline csk_waiter_t *csk_gate_overdue(const csk_gate_t *gate) {
 }
 /* The conditions of a gate (gate_await.h). NULL without waits for predicates. */
 typedef struct csk_gate_conditions csk_gate_conditions_t;
-static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
-    return CSK_UNLIKELY(gate->looks & LOOKS_CONDITIONS) ? gate->conditions : NULL;
-}
-/* Whether there are some, for the holder, without the queue lock. */
+/* Whether there are some; the holder may ask without the queue lock. */
 static inline bool csk_gate_has_conditions(const csk_gate_t *gate) {
     return CSK_UNLIKELY((csk_load(&gate->looks, CSK_RELAXED) & LOOKS_CONDITIONS) != 0);
+}
+static inline csk_gate_conditions_t *csk_gate_conditions(const csk_gate_t *gate) {
+    return csk_gate_has_conditions(gate) ? gate->conditions : NULL;
 }
 static inline csk_waiter_t *csk_gate_oldest(const csk_gate_t *gate) {
     const csk_gate_conditions_t *conditions = csk_gate_conditions(gate);
