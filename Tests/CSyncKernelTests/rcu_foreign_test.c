@@ -193,8 +193,47 @@ static void advise_bp(void) {
     use_both_of_bp(NULL);
 }
 
+/* It has no section, so nothing but its memory is new to a grace period. */
+static void *wait_for_grace(void *unused) {
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    return unused;
+}
+
+/* A thread that the program alone has registered forks, and ends in the child. Later threads have its memory. */
+static void *go_on_with_its_memory(void *unused) {
+    (void)unused;
+    wait_until(has_first_thread_ended());
+    for (int i = 0; i < 4; i++) join_thread(start_thread(wait_for_grace, NULL));
+    use_ours_in_threads(NULL);
+    fflush(stdout);
+    _exit(0);
+}
+
+static void end_unknown(void *unused) {
+    (void)unused;
+    CHECK_EQ(pthread_detach(pthread_self()), 0);
+    start_thread(go_on_with_its_memory, NULL);
+    pthread_exit(NULL);
+}
+
+static void leave_theirs_and_end(void *unused) {
+    urcu_bp_read_unlock();
+    end_unknown(unused);
+}
+
+static void *fork_unknown(void *unused) {
+    urcu_bp_read_lock();
+    in_a_child(leave_theirs_and_end, NULL);
+    urcu_bp_read_unlock();
+    in_a_child(end_unknown, NULL);
+    return unused;
+}
+
+static void fork_from_theirs(void) { join_thread(start_thread(fork_unknown, NULL)); }
+
 PROGRAM_TEST(children_need_none_of_the_locks_of_liburcu, ignore_forks)
 PROGRAM_TEST(the_same_flavour_may_be_held_over_a_fork, advise_bp)
+PROGRAM_TEST(a_child_forgets_a_thread_of_others_that_ends, fork_from_theirs)
 
 /* ---- Two copies of this library ---------------------------------------------------------------------------------- */
 
@@ -302,4 +341,5 @@ PROGRAM_TEST(destructors_read_in_their_own_words, end_threads)
 TEST_MAIN(TEST(a_program_may_do_what_liburcu_asks_for_around_fork),
           TEST(a_thread_that_has_read_may_register_with_another_flavour),
           TEST(children_need_none_of_the_locks_of_liburcu), TEST(the_same_flavour_may_be_held_over_a_fork),
+          TEST(a_child_forgets_a_thread_of_others_that_ends),
           TEST(two_plugins_may_contain_the_archive), TEST(destructors_read_in_their_own_words))

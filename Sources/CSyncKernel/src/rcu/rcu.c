@@ -127,9 +127,13 @@ void csk_rcu_grace_period(void) {
 void csk_rcu_sections_before_fork(void) { csk_rcu_readers_hold(); }
 void csk_rcu_sections_after_fork_in_parent(void) { csk_rcu_readers_let_go(); }
 
-/* The thread keeps the word that it has, since it may be inside a section. */
+/* The thread keeps the word that it has, since it may be inside a section. If another user of liburcu has registered
+ * it, or another copy of this library has its word, its end may go unnoticed here. Then it is listed only if it is
+ * inside a section, and its end is asked for. */
 void csk_rcu_sections_after_fork_in_child(void) {
-    csk_rcu_readers_begin_in_child(&self.reader, own_word());
+    bool stays = self.state == KEEPS || csk_rcu_is_reading();
+    csk_rcu_readers_begin_in_child(&self.reader, stays ? own_word() : NULL);
     csk_rcu_period = &csk_rcu_own_period;
     by_liburcu = false;
+    if (stays && self.state != KEEPS) (void)will_notice_end();
 }
