@@ -51,7 +51,8 @@ static void a_full_queue_that_drops_calls_the_oldest_on_the_callers_thread(void)
         }
         CHECK_STATUS(csk_workqueue_submit(&queue, back(1), &jobs[0].work, 0, CSK_NEVER, run_job), EINVAL);
         CHECK_STATUS(csk_workqueue_submit(&queue, front(0), &jobs[0].work, 0, CSK_NEVER, run_job), EINVAL);
-        CHECK_STATUS(csk_workqueue_submit(&queue, back(0), &jobs[0].work, 1u << 31, CSK_NEVER, run_job), EINVAL);
+        for (uint32_t flag = CSK_WORK_OWN_TURN << 1; flag != 0; flag <<= 1)
+            CHECK_STATUS(csk_workqueue_submit(&queue, back(0), &jobs[0].work, flag, CSK_NEVER, run_job), EINVAL);
         CHECK_STATUS(csk_workqueue_resume(&queue), 0);
         drain(&queue);
         CHECK_NOTES(0, 1, 2, 3, 4);

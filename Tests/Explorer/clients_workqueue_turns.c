@@ -325,7 +325,7 @@ static void comes_again(csk_work_t *work, int status) {
     EXPECT_EQUAL(status, 0);
     if (shared->asks[0].told) return;
     uint32_t flags = ((job_t *)work)->stays ? CSK_WORK_OWN_TURN : (uint32_t)WORK_BEYOND;
-    EXPECT_EQUAL(csk_workqueue_submit(shared->queue, own_rank(), work, flags, CSK_NEVER, comes_again), 0);
+    EXPECT_EQUAL(csk_workqueue_submit_with_flags(shared->queue, own_rank(), work, flags, CSK_NEVER, comes_again), 0);
 }
 static void asks_beside_what_comes_again(void) {
     EXPECT_EQUAL(csk_workqueue_suspend(shared->queue), 0);

@@ -85,7 +85,7 @@ static bool call_inside(csk_workqueue_t *queue, csk_work_t *work, int status) {
 /* The timer's thread can't wait for room. So work that had to wait for its time takes no room. */
 static int queue_work(csk_workqueue_t *queue, csk_delayed_t *delayed) {
     uint32_t beyond = queue->when_full == CSK_WORKQUEUE_WAIT ? WORK_BEYOND : 0;
-    return csk_workqueue_submit(queue, delayed->rank, &delayed->work, CSK_WORK_COUNTED | beyond, CSK_NEVER, run);
+    return csk_workqueue_submit_with_flags(queue, delayed->rank, &delayed->work, WORK_COUNTED | beyond, CSK_NEVER, run);
 }
 
 /* The first multiple of the period after `due_ns` that has not come yet. */

@@ -122,10 +122,9 @@ static uint32_t kind_of(const csk_workqueue_t *queue, uint32_t flags, csk_rank_t
     return kind;
 }
 
-static __attribute__((noinline)) int submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work,
-                                                       uint32_t flags, int64_t deadline_ns,
-                                                       csk_work_function_t function) {
-    if (flags & ~(uint32_t)WORK_FLAGS) return EINVAL;
+__attribute__((noinline)) int csk_workqueue_submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank,
+                                                              csk_work_t *work, uint32_t flags, int64_t deadline_ns,
+                                                              csk_work_function_t function) {
     uint32_t kind = kind_of(queue, flags, &rank);
     return flags & WORK_STAYS ? submit_always(queue, rank, work, kind, function)
                               : submit(queue, rank, work, kind, deadline_ns, function);
@@ -133,8 +132,9 @@ static __attribute__((noinline)) int submit_with_flags(csk_workqueue_t *queue, c
 
 int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags, int64_t deadline_ns,
                          csk_work_function_t function) {
-    return flags == 0 ? submit(queue, rank, work, WORK_PLAIN, deadline_ns, function)
-                      : submit_with_flags(queue, rank, work, flags, deadline_ns, function);
+    if (flags == 0) return submit(queue, rank, work, WORK_PLAIN, deadline_ns, function);
+    if (flags & ~(uint32_t)WORK_FLAGS) return EINVAL;
+    return csk_workqueue_submit_with_flags(queue, rank, work, flags, deadline_ns, function);
 }
 
 int csk_workqueue_enqueue(csk_workqueue_t *queue, csk_work_t *work, csk_work_function_t function) {
@@ -145,8 +145,8 @@ int csk_workqueue_submit_when_room(csk_workqueue_t *queue, csk_rank_t rank, csk_
                                    csk_work_function_t work_function, csk_workqueue_wait_t *wait,
                                    void (*function)(csk_workqueue_wait_t *), void *context) {
     if (function == NULL || (flags & ~(uint32_t)WORK_FLAGS)) return EINVAL;
-    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT || (flags & (WORK_STAYS | WORK_BEYOND)))
-        return submit_with_flags(queue, rank, work, flags, CSK_NEVER, work_function);
+    if (queue->capacity == 0 || queue->when_full != CSK_WORKQUEUE_WAIT || (flags & WORK_STAYS))
+        return csk_workqueue_submit_with_flags(queue, rank, work, flags, CSK_NEVER, work_function);
     uint32_t kind = kind_of(queue, flags, &rank);
     int error = prepare(queue, work, rank, kind, work_function);
     return error != 0 ? error : csk_workqueue_ask_for_room(queue, work, wait, function, context);

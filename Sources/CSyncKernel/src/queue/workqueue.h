@@ -100,7 +100,7 @@ enum {
     WORK_STAYS = CSK_WORK_OWN_TURN,
     WORK_COUNTED = CSK_WORK_COUNTED, /* under the bypass limit: a csk_arrival_t stands behind it */
     WORK_BEYOND = 8,                 /* takes no room, since its caller can't wait for it: delayed work */
-    WORK_FLAGS = WORK_BARRIER | WORK_STAYS | WORK_COUNTED | WORK_BEYOND, /* of csk_workqueue_submit */
+    WORK_FLAGS = WORK_BARRIER | WORK_STAYS | WORK_COUNTED, /* of csk_workqueue_submit */
     WORK_SYNC = 16,  /* part of a csk_sync_call_t, whose thread runs it */
     WORK_TIMED = 32, /* the metrics may know since when it waits, until it begins or is given up */
     WORK_EPOCH_SHIFT = 6
@@ -168,6 +168,10 @@ static inline uint32_t csk_work_counts(const csk_workqueue_t *queue, csk_rank_t 
     bool counts = limit == 0 ? csk_rank_is_unnamed(rank) : limit != CSK_BYPASS_NEVER;
     return counts ? WORK_COUNTED : 0;
 }
+
+/* csk_workqueue_submit, in workqueue.c, for flags that are known to be right, and WORK_BEYOND too. */
+int csk_workqueue_submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags,
+                                    int64_t deadline_ns, csk_work_function_t function);
 
 /* ---- workqueue_order.c: each function is called under the lock ---- */
 
