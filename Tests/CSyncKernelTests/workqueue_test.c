@@ -405,6 +405,7 @@ static void bad_input_is_refused_and_changes_nothing(void) {
         { .when_full = -1 },
         { .when_full = 3, .capacity = 1 },
         { .when_full = CSK_WORKQUEUE_DROP_OLDEST },
+        { .size = sizeof(csk_workqueue_attr_t) + 8, .name = (const char *)1 }, /* whatever stands there then */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK_STATUS(csk_workqueue_init(&queue, &bad[i]), EINVAL);
