@@ -1,7 +1,26 @@
 /* rcu_test.c: sections and levels, threads that come and go, what is reclaimed when, the limit, misuse. */
 #include <csynckernel/csynckernel.h>
+#include <limits.h>
 
 #include "rcu_fixture.h"
+
+static void *leave_a_section_open(void *unused) {
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    return unused;
+}
+static void *do_nothing(void *unused) { return unused; }
+
+/* It comes first: the library may have asked the system for nothing yet. Later threads have the memory of the one that
+ * has ended. */
+static void an_open_section_ends_with_its_thread_where_no_key_is_left(void) {
+    pthread_key_t keys[PTHREAD_KEYS_MAX];
+    int count = 0;
+    while (count < PTHREAD_KEYS_MAX && pthread_key_create(&keys[count], NULL) == 0) count++;
+    join_thread(start_thread(leave_a_section_open, NULL));
+    for (int i = 0; i < 2; i++) join_thread(start_thread(do_nothing, NULL));
+    CHECK_STATUS(csk_rcu_barrier(), 0);
+    while (count > 0) pthread_key_delete(keys[--count]);
+}
 
 static void sections_have_levels(void) {
     CHECK(!csk_rcu_is_reading());
@@ -242,7 +261,8 @@ static void what_is_retired_is_reclaimed_though_functions_end_their_thread(void)
     CHECK_EQ(csk_rcu_pending(), 0);
 }
 
-TEST_MAIN(TEST(sections_have_levels), TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader),
+TEST_MAIN(TEST(an_open_section_ends_with_its_thread_where_no_key_is_left), TEST(sections_have_levels),
+          TEST(waiting_for_oneself_is_refused), TEST(nothing_is_reclaimed_under_a_reader),
           TEST(nothing_is_pending_after_a_barrier), TEST(the_limit_slows_and_never_hangs), TEST(the_backlog_is_bounded),
           TEST(threads_come_and_go), TEST(an_open_section_ends_with_its_thread),
           TEST(destructors_may_read_after_the_thread_was_unregistered),

@@ -13,6 +13,8 @@ static void let_readers_go(void) {}
 static void begin_readers(void) {
     if (forks_readers) csk_rcu_sections_after_fork_in_child();
 }
+static void prepare_nothing(void) {}
+#define csk_rcu_sections_prepare prepare_nothing
 #define csk_rcu_sections_before_fork hold_readers
 #define csk_rcu_sections_after_fork_in_parent let_readers_go
 #define csk_rcu_sections_after_fork_in_child begin_readers

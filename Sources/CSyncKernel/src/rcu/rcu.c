@@ -64,6 +64,12 @@ static void leave_thread(void) {
 
 static bool will_notice_end(void) { return csk_thread_exit_enroll(CSK_THREAD_EXIT_RCU, leave_thread) == 0; }
 
+/* In our own scheme an open section ends with its thread only if that end is noticed. So the key for it is made while
+ * the process has one left, as liburcu makes its own. */
+void csk_rcu_sections_prepare(void) {
+    if (!by_liburcu) (void)will_notice_end();
+}
+
 static void enter_liburcu(void) {
     csk_liburcu_register();
     if (self.state == NEW) self.state = will_notice_end() && csk_liburcu_keep_word(&self.key) ? KEEPS : PLAIN;

@@ -17,6 +17,9 @@
  * sections. */
 void csk_rcu_grace_period(void);
 
+/* Called when the library is loaded. */
+void csk_rcu_sections_prepare(void);
+
 /* Called before and after a fork. */
 void csk_rcu_sections_before_fork(void);
 void csk_rcu_sections_after_fork_in_parent(void);

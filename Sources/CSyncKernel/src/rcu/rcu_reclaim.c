@@ -447,4 +447,5 @@ static void after_fork_in_child(void) {
 __attribute__((constructor(101))) static void prepare_process(void) {
     csk_fork_enroll(CSK_FORK_RCU, &(csk_fork_functions_t){ before_fork, after_fork_in_parent, after_fork_in_child });
     csk_rcu_watch_pending = csk_rcu_pending;
+    csk_rcu_sections_prepare();
 }
