@@ -126,6 +126,30 @@ static void each_probe_has_a_note_with_a_semaphore(void) {
 
 static void on_event(const csk_observer_t *observer, const csk_event_t *event) { (void)observer, (void)event; }
 
+static uint32_t ends;
+static void count_end(const csk_observer_t *observer, const csk_event_t *event) {
+    (void)observer;
+    ends += event->kind == CSK_EVENT_WAIT_END;
+}
+static void leave(csk_waiter_t *waiter, void *gate, int status) {
+    (void)waiter;
+    CHECK_STATUS(status, 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+}
+static void an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard(void) {
+    static const csk_observer_t observer = { count_end, NULL };
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    csk_waiter_t waiter = { .word = 0 };
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    ADD(&csk_told.of_waits.each[TOLD_WAIT_END], 1);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, leave, &gate), 0);
+    csk_observe(&observer);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    csk_observe(NULL);
+    ADD(&csk_told.of_waits.each[TOLD_WAIT_END], -1);
+    CHECK_EQ(ends, 0);
+}
+
 static void what_the_program_attaches_is_counted(void) {
     static const csk_observer_t one = { on_event, NULL }, another = { on_event, NULL };
     CHECK(!csk_waits_are_told());
@@ -470,6 +494,7 @@ static void a_tracer_sees_works_and_refusals(void) {
 }
 
 TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_attaches_is_counted),
+          TEST(an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard),
           TEST(a_tracer_sees_a_wait_with_its_arguments), TEST(nothing_is_executed_while_no_tracer_has_asked),
           TEST(each_semaphore_enables_its_own_probes), TEST(a_tracer_sees_a_timeout),
           TEST(a_tracer_sees_whom_a_signal_lets_in), TEST(a_tracer_sees_whom_a_writer_lets_in),
@@ -481,6 +506,7 @@ TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_at
 static void a_tracer_sees_nothing_here(void) { printf("(skipped: traps are set on x86-64 only) "); }
 
 TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_attaches_is_counted),
+          TEST(an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard),
           TEST(a_tracer_sees_nothing_here))
 
 #endif

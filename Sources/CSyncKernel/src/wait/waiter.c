@@ -75,14 +75,14 @@ void csk_effects_perform(csk_effects_t *effects) {
 void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind, bool again) {
     const csk_hooks_t *hooks = csk_hooks_attached();
     uint32_t told = hooks != NULL ? hooks->callback_waits(waiter, object_kind, again) : 0;
-    if (csk_wait_begins_are_traced() || csk_wait_ends_are_traced() || csk_grants_are_traced()) told |= WAITER_OBSERVED;
+    if (csk_wait_begins_are_traced() || csk_wait_ends_are_traced() || csk_grants_are_traced()) told |= WAITER_TRACED;
     waiter->has_waited = told != 0 ? (uint8_t)(told | object_kind) : 0;
     if (told != 0 && waiter->since_ns == 0) waiter->since_ns = csk_platform_now();
 }
 
 void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status) {
     const csk_hooks_t *hooks = csk_hooks_attached();
-    if (waiter->has_waited & WAITER_OBSERVED)
+    if (waiter->has_waited & (WAITER_TRACED | WAITER_OBSERVED))
         csk_told_end(waiter->has_waited & WAITER_KIND, object, waiter->node.rank, waiter->since_ns, status);
     if (hooks != NULL) hooks->callback_ended(waiter, object, status);
 }

@@ -107,9 +107,18 @@ static inline void csk_waiter_for_function(csk_waiter_t *waiter, void *object, c
 }
 
 /* `has_waited` of an asynchronous waiter: who hears of the end of its wait, and in the lower bits what kind of object
- * it waits for. Zero if nobody does. LISTED: its object is, for the views of inspect.h. The bits METERED and PROFILED
- * are the subscribers' own; OBSERVED is the observer's and the tracers'. */
-enum { WAITER_KIND = 15, WAITER_LISTED = 16, WAITER_METERED = 32, WAITER_OBSERVED = 64, WAITER_PROFILED = 128 };
+ * it waits for. Zero if nobody does. LISTED: its object is, for the views of inspect.h. The bits METERED, OBSERVED and
+ * PROFILED are the subscribers' own. TRACED: a tracer has been told of the beginning, of which an observer that came
+ * later has not. */
+enum {
+    WAITER_KIND = 7,
+    WAITER_TRACED = 8,
+    WAITER_LISTED = 16,
+    WAITER_METERED = 32,
+    WAITER_OBSERVED = 64,
+    WAITER_PROFILED = 128
+};
+CSK_STATIC_ASSERT((int)CSK_OBJECT_WORKQUEUE <= WAITER_KIND, "the kinds of objects with waiters have room");
 /* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whatever
  * thread says so. The steps for reported waits are apart. */
 __attribute__((cold)) void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind, bool again);
