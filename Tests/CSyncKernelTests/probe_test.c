@@ -506,7 +506,6 @@ TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_at
 static void a_tracer_sees_nothing_here(void) { printf("(skipped: traps are set on x86-64 only) "); }
 
 TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_attaches_is_counted),
-          TEST(an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard),
-          TEST(a_tracer_sees_nothing_here))
+          TEST(an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard), TEST(a_tracer_sees_nothing_here))
 
 #endif

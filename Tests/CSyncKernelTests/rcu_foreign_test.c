@@ -341,5 +341,5 @@ PROGRAM_TEST(destructors_read_in_their_own_words, end_threads)
 TEST_MAIN(TEST(a_program_may_do_what_liburcu_asks_for_around_fork),
           TEST(a_thread_that_has_read_may_register_with_another_flavour),
           TEST(children_need_none_of_the_locks_of_liburcu), TEST(the_same_flavour_may_be_held_over_a_fork),
-          TEST(a_child_forgets_a_thread_of_others_that_ends),
-          TEST(two_plugins_may_contain_the_archive), TEST(destructors_read_in_their_own_words))
+          TEST(a_child_forgets_a_thread_of_others_that_ends), TEST(two_plugins_may_contain_the_archive),
+          TEST(destructors_read_in_their_own_words))

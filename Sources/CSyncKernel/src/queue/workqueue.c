@@ -122,8 +122,8 @@ static uint32_t kind_of(const csk_workqueue_t *queue, uint32_t flags, csk_rank_t
     return kind;
 }
 
-__attribute__((noinline)) int csk_workqueue_submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank,
-                                                              csk_work_t *work, uint32_t flags, int64_t deadline_ns,
+__attribute__((noinline)) int csk_workqueue_submit_with_flags(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work,
+                                                              uint32_t flags, int64_t deadline_ns,
                                                               csk_work_function_t function) {
     uint32_t kind = kind_of(queue, flags, &rank);
     return flags & WORK_STAYS ? submit_always(queue, rank, work, kind, function)

@@ -101,7 +101,7 @@ enum {
     WORK_COUNTED = CSK_WORK_COUNTED, /* under the bypass limit: a csk_arrival_t stands behind it */
     WORK_BEYOND = 8,                 /* takes no room, since its caller can't wait for it: delayed work */
     WORK_FLAGS = WORK_BARRIER | WORK_STAYS | WORK_COUNTED, /* of csk_workqueue_submit */
-    WORK_SYNC = 16,  /* part of a csk_sync_call_t, whose thread runs it */
+    WORK_SYNC = 16,                                        /* part of a csk_sync_call_t, whose thread runs it */
     WORK_TIMED = 32, /* the metrics may know since when it waits, until it begins or is given up */
     WORK_EPOCH_SHIFT = 6
 };
