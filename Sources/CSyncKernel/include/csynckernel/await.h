@@ -156,8 +156,8 @@ CSK_API CSK_MUST_USE int csk_gate_watch(csk_gate_t *gate, csk_rank_t rank, csk_g
  * this moment, it will be. After ENOENT the condition does not wait: its predicate was true, or it was not accepted. */
 CSK_API int csk_gate_unwatch(csk_gate_t *gate, csk_gate_condition_t *condition);
 /* Gives a condition that waits a higher rank: among those of that rank it stands where it arrived. A rank that is not
- * higher changes nothing. Never waits. O(n). Returns 0; EINVAL for a rank that csk_rank does not give; or ENOENT where
- * csk_gate_unwatch does. */
+ * higher changes nothing. Never waits. O(n). Returns 0; EINVAL for a rank that csk_rank does not give, or one of
+ * CSK_PLACE_UNNAMED; or ENOENT where csk_gate_unwatch does. */
 CSK_API int csk_gate_raise_watch(csk_gate_t *gate, csk_rank_t rank, csk_gate_condition_t *condition);
 /* The rank that a condition has when its function is called, for that function: what it queues at this rank has the
  * condition's place. It is of CSK_PLACE_UNNAMED where that of the condition was; and the highest there is, for one that

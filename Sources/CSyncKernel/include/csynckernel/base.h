@@ -183,12 +183,15 @@ enum {
     CSK_PLACE_LAST = 0,  /* after every other waiter of the class, and among themselves by arrival */
     CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
-    /* As BACK, for an unnamed priority: such a waiter is not overtaken for ever (arrivals.h). Only semaphores and gates
-     * take it. */
+    /* As BACK, for an unnamed priority: such a waiter is not overtaken for ever (arrivals.h). Gates, semaphores and
+     * work queues take it. Condition variables, csk_gate_raise and csk_gate_raise_watch refuse it (EINVAL). */
     CSK_PLACE_UNNAMED = 3
 };
 
-/* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place. */
+/* The order of waiters: a higher rank is granted first. Ranks order by priority, then by place.
+ *
+ * Some functions take a priority, others a rank, as their declarations say. Both are numbers, so no compiler reports
+ * one in place of the other: a priority of 10, passed as a rank, is csk_rank(2, CSK_PLACE_FRONT). */
 typedef int64_t csk_rank_t;
 
 /* Makes a rank. The priority is any number. It orders waiters, and changes nothing in how the system schedules

@@ -14,9 +14,9 @@
  * it returns EINVAL, and it may be signalled and destroyed.
  *
  * A status is 0 or one of these. EPERM: the calling thread does not hold the gate. EINVAL: a rank that csk_rank does
- * not give, or no gate. ETIMEDOUT: no signal came by the deadline; this is never early, and the gate is held all the
- * same. A deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was closed before or meanwhile, and is NOT
- * held.
+ * not give, a rank of CSK_PLACE_UNNAMED, or no gate. ETIMEDOUT: no signal came by the deadline; this is never
+ * early, and the gate is held all the same. A deadline bounds the wait for the signal alone. ESHUTDOWN: the gate was
+ * closed before or meanwhile, and is NOT held.
  *
  * Leaving the gate may run functions of asynchronous waiters, and so may a signal. On a waiting thread
  * csk_gate_call_later refuses their calls.

@@ -294,8 +294,8 @@ CSK_API int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing, and what was granted stays granted. Never waits. It may run functions of waiters, that of this one
- * too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give; or ENOENT where csk_gate_cancel does. A
- * waiter that is queued again by csk_gate_relock_async has the rank that it had. */
+ * too. O(log n). Returns 0; EINVAL for a rank that csk_rank does not give, or one of CSK_PLACE_UNNAMED; or ENOENT where
+ * csk_gate_cancel does. A waiter that is queued again by csk_gate_relock_async has the rank that it had. */
 CSK_API int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* Makes the calling thread the holder of what was granted to `waiter`. Returns 0, EAGAIN or EINVAL.

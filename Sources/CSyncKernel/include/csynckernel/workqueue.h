@@ -215,9 +215,9 @@ CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 #define CSK_WORK_OWN_TURN 4u
 
 /* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
- * first, equal ones by arrival. It is wait-free without a bound. On a full queue with CSK_WORKQUEUE_WAIT it blocks
- * until there is room, or until `deadline_ns`. It may be called from anywhere, the queue's own work included. O(1), and
- * O(log n) amortized with another rank than the queue's own.
+ * first, equal ones by arrival. The rank is not checked. It is wait-free without a bound. On a full queue with
+ * CSK_WORKQUEUE_WAIT it blocks until there is room, or until `deadline_ns`. It may be called from anywhere, the queue's
+ * own work included. O(1), and O(log n) amortized with another rank than the queue's own.
  *
  * Returns 0; EINVAL (no function, unknown flags, or another rank on a queue that drops its oldest, which knows one
  * priority only); ESHUTDOWN; EBUSY (the queue is full); EAGAIN or ENOMEM (no worker can be had); ETIMEDOUT; or EDEADLK
