@@ -6,7 +6,8 @@
  *
  * Arguments stand in one order: the object; second, the priority or the rank; what is given to the object (a waiter, an
  * item, a predicate with its context), or where to store what it gives; in what way (a mode, a number of permits); the
- * deadline; and last the function that is called, with its context.
+ * deadline; and last the function that is called, with its context. One call gives two things,
+ * csk_workqueue_submit_when_room: what belongs to the work stands before the wait.
  *
  * Attributes and views begin with a member `size`, so that a later version may have more members at their ends. It is
  * sizeof of the struct, or 0, which stands for the size in version 0.1. A size that the library does not know is
@@ -15,7 +16,9 @@
  * Some errors say the same everywhere. ETIMEDOUT: the deadline passed first. EBUSY: the call would have to wait and may
  * not, or what it would use, end or set up is in use. ENOENT: too late, since what a call would cancel, raise or take
  * out does not wait any more, or never did. EDEADLK: the thread would wait for itself. EPERM: the caller does not hold
- * it. ESHUTDOWN: it was closed. EAGAIN or ENOMEM: the system gives no thread or no memory, or a count is at its limit.
+ * it, or has not begun what it would end. ESHUTDOWN: it was closed. EAGAIN or ENOMEM: the system gives no thread or no
+ * memory, or a count is at its limit. EAGAIN also says that a grant was taken back (csk_gate_adopt), or that a checker
+ * was never started (order.h).
  *
  * Where its header does not say otherwise, a function may be called from any thread at any time. But what makes or ends
  * an object needs it for itself.
