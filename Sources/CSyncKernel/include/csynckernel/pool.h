@@ -104,7 +104,7 @@ typedef void (*csk_pool_function_t)(csk_pool_item_t *item);
 struct csk_pool_item {
     csk_pool_item_t *next;
     csk_pool_function_t function;
-    uint32_t level;    /* CSK_POOL_NORMAL, ... */
+    uint32_t level;    /* CSK_POOL_NORMAL, ...; the caller sets it before each post, or zero-fills the item once */
     uint32_t since_ms; /* belongs to the pool */
 };
 

@@ -123,9 +123,9 @@ typedef struct csk_rwlock {
 #endif
 
 /* Makes a free lock with the attributes of `attr`. NULL stands for FAST without reader bias. Returns 0, or EINVAL for
- * an unknown policy. It may take the place of a lock that the caller still reads, or that a thread has ended in. (Where
- * the new one has no reader bias, reports about it may name that thread.) It is ILLEGAL while another thread that lives
- * is inside the lock that was there: its record would say that it reads the new one. */
+ * an unknown policy or size. It may take the place of a lock that the caller still reads, or that a thread has ended
+ * in. (Where the new one has no reader bias, reports about it may name that thread.) It is ILLEGAL while another thread
+ * that lives is inside the lock that was there: its record would say that it reads the new one. */
 CSK_API int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr);
 /* Ends the use of a lock. Returns EBUSY while the lock is held or has waiters; it stays usable then. */
 CSK_API int csk_rwlock_destroy(csk_rwlock_t *lock);
@@ -260,7 +260,9 @@ CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 /* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is
  * still true. After any error the thread is still a reader. EDEADLK: another reader waits to upgrade and neither could
  * end, or this thread has read more than once, or (with reader bias) a writer waits for this reader already. After
- * EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. */
+ * EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. Where another reader is
+ * inside, csk_rwlock_tryupgrade gives EBUSY and a deadline that has passed ETIMEDOUT, also where that reader waits to
+ * upgrade: a thread that tries again and again must leave in between. */
 CSK_API CSK_MUST_USE int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
 CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 
