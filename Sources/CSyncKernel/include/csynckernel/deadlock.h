@@ -6,7 +6,7 @@
  * party, is a deadlock. It is reported once (CSK_EVENT_DEADLOCK), by its parties alone: not by those that wait for one
  * of them.
  *
- *     csk_deadlock_watch(0);       or CSK_DEADLOCK=1 in the environment of the process
+ *     int status = csk_deadlock_watch(0);       or CSK_DEADLOCK=1 in the environment of the process
  *     ...
  *     csynckernel: deadlock: thread 71 "reader" waits for thread 72 "writer" at mutex "users" 0x55..; thread 72 ...
  *

@@ -7,7 +7,7 @@
  * objects while csk_inspect_callbacks is on.
  *
  *     csk_inspect_print(NULL, CSK_INSPECT_TEXT, print, stderr);     from any thread
- *     csk_inspect_serve("/run/user/1000/server.waits", SIGUSR2);    socat - UNIX-CONNECT:/run/user/1000/server.waits
+ *     int status = csk_inspect_serve("/run/server.waits", SIGUSR2); socat - UNIX-CONNECT:/run/server.waits
  *
  * What a view shows. Each object is read at one instant, different objects at different ones. So a chain of waits that
  * a single view shows may never have existed at once. Two views tell: a wait that has the same thread, the same number

@@ -4,7 +4,7 @@
  * costs anything but one load in the functions that destroy objects.
  *
  *     static csk_mutex_t sessions;
- *     csk_name(&sessions, "sessions");
+ *     int status = csk_name(&sessions, "sessions");
  *     ... csynckernel: sessions at 0x5581...: the thread that holds it has ended; a thread has waited for 1.0 s ...
  *
  * An object without a name may have a place: where in the source it was made. It stands in two words behind the object
