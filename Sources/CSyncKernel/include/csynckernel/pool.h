@@ -87,11 +87,12 @@ typedef struct csk_pool_attr {
     void *context;
 } csk_pool_attr_t;
 
-/* Sets up the pool before anything uses it: before the first work, delayed work or enqueued write of the process. Until
- * then each call replaces all that the one before has said, and the last one counts. `attr` is copied. Never blocks.
- * Returns 0; EINVAL: `attr` is NULL, more than CSK_POOL_THREADS_MAX are asked for, `least` is above `most`, or the
- * stack is outside of its bounds; EBUSY: the pool has been used already, here or before the fork that led here. After
- * an error the pool is as it was. What the system has no memory for shows when the first worker is started. */
+/* Sets up the pool before anything uses it: before the first work, csk_workqueue_sync, delayed work or enqueued write
+ * of the process. Until then each call replaces all that the one before has said, and the last one counts. `attr` is
+ * copied. Never blocks. Returns 0; EINVAL: `attr` is NULL, more than CSK_POOL_THREADS_MAX are asked for, `least` is
+ * above `most`, or the stack is outside of its bounds; EBUSY: the pool has been used already, here or before the fork
+ * that led here. After an error the pool is as it was. What the system has no memory for shows when the first worker is
+ * started. */
 CSK_API CSK_MUST_USE int csk_pool_configure(const csk_pool_attr_t *attr);
 
 /* The level of an item says what comes first when several items wait. */
