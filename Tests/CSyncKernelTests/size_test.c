@@ -66,4 +66,21 @@ static void a_size_is_0_or_the_one_that_the_library_knows(void) {
     }
 }
 
-TEST_MAIN(TEST(a_size_is_0_or_the_one_that_the_library_knows))
+static void no_attributes_are_the_defaults(void) {
+    csk_gate_t gate;
+    csk_sem_t sem;
+    csk_rwlock_t lock;
+    csk_pqueue_t queue;
+    csk_workqueue_t works;
+    CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
+    CHECK_STATUS(csk_sem_init_attr(&sem, 1, NULL), 0);
+    CHECK_STATUS(csk_sem_post(&sem, CSK_SEM_MAX - 1), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 1), EOVERFLOW);
+    CHECK_STATUS(csk_rwlock_init(&lock, NULL), 0);
+    CHECK_STATUS(csk_pqueue_init_attr(&queue, NULL), 0);
+    csk_pqueue_item_t items[2];
+    for (int i = 0; i < 2; i++) CHECK_STATUS(csk_pqueue_trypush(&queue, 0, &items[i]), 0);
+    CHECK_STATUS(csk_workqueue_init(&works, NULL), 0);
+}
+
+TEST_MAIN(TEST(a_size_is_0_or_the_one_that_the_library_knows), TEST(no_attributes_are_the_defaults))

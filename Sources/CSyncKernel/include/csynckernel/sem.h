@@ -98,7 +98,7 @@ typedef struct csk_sem_attr {
                                rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict priority */
     uint32_t waiters_limit; /* so many may wait; a further one gets EUSERS. 0: no limit */
 } csk_sem_attr_t;
-/* Makes a semaphore with the attributes of `attr`, which is not NULL, as csk_sem_init does. */
+/* Makes a semaphore with the attributes of `attr`, as csk_sem_init does. NULL stands for all members 0. */
 CSK_API int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr);
 /* Ends the use of a semaphore. Returns EBUSY while there are waiters; it stays usable then. */
 CSK_API int csk_sem_destroy(csk_sem_t *sem);

@@ -16,7 +16,9 @@ int csk_sem_init(csk_sem_t *sem, uint32_t permits, uint32_t most) {
 }
 
 int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr) {
+    static const csk_sem_attr_t defaults = { 0 };
     csk_sem_t fresh = CSK_SEM_INITIALIZER;
+    if (attr == NULL) attr = &defaults;
     uint32_t most = attr->most != 0 ? attr->most : CSK_SEM_MAX;
     if (!CSK_KNOWS_SIZE_OF(attr) || most > CSK_SEM_MAX || permits > most) return EINVAL;
     fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;

@@ -165,6 +165,8 @@ int csk_pqueue_init(csk_pqueue_t *queue, uint64_t capacity) {
 }
 
 int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr) {
+    static const csk_pqueue_attr_t defaults = { 0 };
+    if (attr == NULL) attr = &defaults;
     if (!CSK_KNOWS_SIZE_OF(attr)) return EINVAL;
     *queue = (csk_pqueue_t){ .capacity = attr->capacity, .arrivals.limit = attr->bypass_limit };
     return pthread_mutex_init(&queue->mutex, NULL);
