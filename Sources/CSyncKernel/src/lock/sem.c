@@ -116,9 +116,9 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     return csk_waiter_wait(&kind, sem, &waiter, deadline_ns, false);
 }
 
-/* ---- Signalling and changing the size ---------------------------------------------------------------------------- */
+/* ---- Posting and changing the size ------------------------------------------------------------------------------- */
 
-/* A signal of so many permits, or a change to so many in all. */
+/* A post of so many permits, or a change to so many in all. */
 typedef struct change {
     uint32_t permits;
     bool resizes;

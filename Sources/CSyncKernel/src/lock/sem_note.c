@@ -19,7 +19,7 @@ void csk_held_sem_begin_noting(csk_held_sem_t *held) {
     if (sem->notes == SEM_NOTES) sem->state |= SEM_WAITERS;
 }
 
-/* Others may have signalled what they had not taken, or changed the size, while nothing was recorded. */
+/* Others may have posted what they had not taken, or changed the size, while nothing was recorded. */
 void csk_sem_begin_noting(csk_sem_t *sem) {
     uint64_t state = csk_load(&sem->state, CSK_RELAXED);
     int64_t free = csk_sem_free_in(state);

@@ -92,7 +92,7 @@ static bool settle(void *object, csk_effects_t *effects) {
     csk_sem_settle(object, effects);
     return false;
 }
-/* A signal compares the whole word, and can't miss the flag. */
+/* A post compares the whole word, and can't miss the flag. */
 static void look_again(void *object) { (void)object; }
 
 const csk_queue_kind_t csk_sem_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_SEM };

@@ -5,7 +5,7 @@
  *   bits 1..31   in all      how many permits there are in all, by csk_sem_init and csk_sem_resize
  *   bits 32..63  free        the free permits, a signed number: csk_sem_resize may take some that are out
  *
- *   WAITERS   a thread that comes                       a signal, a change of the size
+ *   WAITERS   a thread that comes                       a post, a change of the size
  *      0      takes permits by a compare-and-swap,      adds permits by a compare-and-swap
  *             or queues if there are too few
  *      1      takes the queue lock; it passes those     takes the queue lock, and hands the permits
@@ -28,10 +28,10 @@
  * semaphore records or pins its holder; and the head, if there is one, asks for more than is free. Each change of the
  * queue ends with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make
  * that true again. (A newcomer that passes takes permits, but may be the one too many that makes another waiter the
- * head: so it serves.) A signal that adds permits without the queue lock has compared a word without WAITERS. A waiter
+ * head: so it serves.) A post that adds permits without the queue lock has compared a word without WAITERS. A waiter
  * that came before it would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
  *
- * When the semaphore may be freed. A signal, or a change of the size, touches nothing of it once a wait can have
+ * When the semaphore may be freed. A post, or a change of the size, touches nothing of it once a wait can have
  * returned by its permits and there are no other waiters.
  * - Without WAITERS, the compare-and-swap that adds them is its last access.
  * - Under the queue lock it hands them to waiters that are notified after that lock is free (csk_effects_perform).
@@ -50,20 +50,20 @@
  *   NEVER  it does not, for good; also of each semaphore that is no csk_held_sem_t
  *   MAY    it does not now: it would if a view or watch wanted it when the next one has to wait
  *   NOTES  WAITERS is set, so every call comes to the queue lock, and keeps `holder` there: the task or thread that
- *          takes the permit, or is handed it, is written with it; with a signal it is 0. Also 0: a callback of which no
+ *          takes the permit, or is handed it, is written with it; with a post it is 0. Also 0: a callback of which no
  *          task is known, and a holder from before NOTES began.
  *
  *   from   to     by
  *   MAY    NOTES  the first that must wait while recording is wanted: under the queue lock, with the flag set. Or from
  *                 the beginning, before the semaphore is shared
- *   NOTES  MAY    a signal, when it is not wanted any more; and the first thread in a child of fork in which it is not.
+ *   NOTES  MAY    a post, when it is not wanted any more; and the first thread in a child of fork in which it is not.
  *                 One that was made in the child looks like the parent's to its first thread
- *   NOTES  NEVER  a signal of another than the holder, of several permits, or where one is free; a change of the size:
+ *   NOTES  NEVER  a post of another than the holder, of several permits, or where one is free; a change of the size:
  *                 this is no lock
  *
  * `notes` and `holder` are changed under the queue lock. `notes` is read without it as a hint, or for NEVER, which is
  * final. `holder` is read without it by views: it never names one that does not have the permit at that moment. While
- * `notes` is not NEVER each waiter in the queue has `task`, so that the thread that serves it can write it. A signal
+ * `notes` is not NEVER each waiter in the queue has `task`, so that the thread that serves it can write it. A post
  * that ends NOTES with an empty queue clears the flag before it has added its permits, and begins again: until it has
  * added them the semaphore may not be freed because of them.
  *
@@ -76,8 +76,8 @@
  *              the permit, and has not begun to hold it (csk_sem_begin_holding), which notifies it of all waiters
  *
  * All are changed under the queue lock. Argument: a pinning thread finds WAITERS set under the queue lock, and sets
- * `pins`, for which WAITERS stays set (csk_sem_is_busy). So a signal from then on comes to the queue lock, and waits
- * there while pins is not 0. A signal that came before has compared a word without WAITERS, and its task has written
+ * `pins`, for which WAITERS stays set (csk_sem_is_busy). So a post from then on comes to the queue lock, and waits
+ * there while pins is not 0. A post that came before has compared a word without WAITERS, and its task has written
  * the holder as 0 before that; the step that set WAITERS acquires it. Then the pinning thread reads 0, or a later
  * holder of which the same is true. Under the queue lock no other waiter is granted the permit, so the holder that is
  * read has it.
@@ -86,11 +86,11 @@
  * which csk_sem_pin_holder says. No waiter misses one that was granted the permit: both steps are taken under the queue
  * lock, and the second one sees the first.
  *
- * Scopes (csk_scoped_sem_t). Any thread may signal there, so a signal waits for no pin, but the end of a scope waits
+ * Scopes (csk_scoped_sem_t). Any thread may post there, so a post waits for no pin, but the end of a scope waits
  * for those of its own task. `scope` is written without the lock by the begin of a scope, and by its end, if it is
  * still its own. So it is the last one's where several have begun one. `raised` is the task of which `pins` and
  * `urgency` speak, changed under the queue lock while pins is 0. The argument is the same, with a step that ends a
- * scope in place of a signal: before that step the task has found another's number in `scope`, or has written 0. Either
+ * scope in place of a post: before that step the task has found another's number in `scope`, or has written 0. Either
  * comes after its own number in the order of that word, so a thread that sees the step does not read that number. An
  * end that finds no room takes the queue lock too, and looks at the pins there. An unknown task may have the other
  * permits, so no holder is asked for again because of them, and a granted waiter need not begin a scope.
@@ -102,7 +102,7 @@
  * Too many. What is free is never more than `most`: that is checked in the word that is replaced.
  *
  * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
- * that sets the flag what all signals before it have released, and csk_sem_serve releases it with its store. What is
+ * that sets the flag what all posts before it have released, and csk_sem_serve releases it with its store. What is
  * handed over goes by the waiter's word (spin_park.h).
  *
  * fork. The first thread that takes the queue lock in the child forgets the parent's waiters, and clears the flag,
@@ -179,7 +179,7 @@ static inline void csk_sem_has_waiter(csk_sem_t *sem) {
 }
 /* `party` is about to give so many permits back; 0: to change the size. Ends NOTES where that is due. */
 void csk_sem_look_at_change(csk_sem_t *sem, uint32_t permits, uint64_t party);
-/* A signal waits until the holder is not pinned. Drops the queue lock meanwhile. */
+/* A post waits until the holder is not pinned. Drops the queue lock meanwhile. */
 void csk_sem_await_unpinned(csk_sem_t *sem);
 /* In a child of fork: the holder was a thread of the parent. Where recording is wanted, it goes on. */
 void csk_sem_forget_holder(csk_sem_t *sem);
