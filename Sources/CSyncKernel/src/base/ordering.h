@@ -1,5 +1,5 @@
-/* ordering.h: how locks report to the checker of lock order (src/order), which lies above them. It observes the objects
- * that are ordered: each object decides that once, at its first use (docs/design/order.md). */
+/* ordering.h: how locks report to the checker of lock order (observe/order.c), which lies above them. It observes the
+ * objects that are ordered: each object decides that once, at its first use (docs/design/order.md). */
 #ifndef CSK_INTERNAL_ORDERING_H
 #define CSK_INTERNAL_ORDERING_H
 

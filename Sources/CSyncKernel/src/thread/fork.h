@@ -11,7 +11,7 @@
  *    it protects, without a look at what may be half changed.
  * 2. What belongs to the process and not to an object is made anew by the stages below, each in the child, before any
  *    of its users runs. Only two act before the fork. RCU holds its two locks, that of the lists of what is retired and
- *    that of the child's readers, and names hold the mutex of their table, so that a child finds them whole. They are
+ *    that of the list of readers, and names hold the mutex of their table, so that a child finds them whole. They are
  *    held for some microseconds, and their holder takes no other lock and does not wait.
  *
  *   stage     before the fork   in the parent     in the child

@@ -2,9 +2,9 @@
  * read-write lock): it waits, tries when it was designated, leaves when its deadline has passed, is taken out, and is
  * notified.
  *
- * A waiter's memory is owned by its thread or its user, so its type is declared in gate.h. A thread's stands on its
- * stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous waiter, one
- * with a function, has a context, a status and timers.
+ * A waiter's memory is owned by its thread or its user, so its type is declared in csynckernel/waiter.h. A thread's
+ * stands on its stack, and only the part before its timers is ever touched: csk_waiter_for_thread. Only an asynchronous
+ * waiter, one with a function, has a context, a status and timers.
  *
  * What a lock does in its own way stands in csk_queue_kind_t and csk_wait_kind_t. The arguments of the locks
  * (gate_words.h, sem_queue.h, rwlock_queue.h) say what may change each field of a waiter, and when. For each of them:
