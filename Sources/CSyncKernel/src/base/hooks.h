@@ -1,12 +1,14 @@
 /* hooks.h: the one place at which the kernel reports waits, grants, ends of waits and works to whoever watches it.
  * These are tracers, by static probes (USDT, probe.c), and the subscribers of the layer `observe`: the observer, the
- * contention profile, the metrics, and the deadlock watch's stacks. The layers below `observe` know this header alone.
+ * contention profile, the metrics, the deadlock watch's stacks, and the views' list of callbacks. The layers below
+ * `observe` know this header alone.
  *
  * What the word says. A path that waits tests one word, once: whether any of them hears of waits. It pays the same as
  * it would pay for the observer alone. What is behind the test is out of line and cold (csk_told_...): it fires the
  * probes, and calls the subscribers' functions.
  *
- *   bits  0-15  BY_PROGRAM  how many of observer, profile and metrics are on. csk_tell_program changes it.
+ *   bits  0-15  BY_PROGRAM  how many of observer, profile, metrics, deadlock watch and list of callbacks are on.
+ *                           csk_tell_program changes it.
  *   bits 16-31  WAIT_BEGIN  }
  *   bits 32-47  WAIT_END    } Semaphores. Tracers change them from outside, 16 bits each.
  *   bits 48-63  GRANT       }
