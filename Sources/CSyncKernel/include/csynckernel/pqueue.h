@@ -102,8 +102,8 @@ typedef struct csk_pqueue_attr {
     uint64_t capacity;     /* 0: unbounded */
     uint32_t bypass_limit; /* an item that this many later ones have overtaken comes next; 0: strict priority */
 } csk_pqueue_attr_t;
-/* Makes `queue` open and empty, with the attributes of `attr`. NULL stands for all members 0. Also returns EINVAL, for a
- * size that is not known. */
+/* Makes `queue` open and empty, with the attributes of `attr`. NULL stands for all members 0. Also returns EINVAL, for
+ * a size that is not known. */
 CSK_API int csk_pqueue_init_attr(csk_pqueue_t *queue, const csk_pqueue_attr_t *attr);
 
 /* Ends the use of a queue. Returns EBUSY while it has waiters or items; the queue stays usable then. After 0 its memory
