@@ -65,7 +65,8 @@ static inline bool csk_gate_know_process(csk_gate_t *gate) {
 void csk_gate_set_form(csk_gate_t *gate, uint64_t form);
 void csk_gate_decide_form(csk_gate_t *gate);
 static inline void csk_gate_prepare(csk_gate_t *gate) {
-    if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_ACQUIRE) == 0)) csk_gate_decide_form(gate);
+    /* Relaxed: whoever acts on what was decided with the form holds the gate or the queue lock, or loads it again. */
+    if (CSK_UNLIKELY(csk_load(&gate->summary, CSK_RELAXED) == 0)) csk_gate_decide_form(gate);
 }
 
 /* In mutex.c. Decides the form of a mutex, which may be held. Takes the queue lock itself. */
