@@ -36,7 +36,7 @@ LINES = [
     ("- an item,\n  `csk_no_such_item`", "'csk_no_such_item' is not in the sources"),
     ("`gate.c`: `csk_gate_init`, `csk_heap_insert`", "csk_heap_insert is not defined in gate.c"),
     ("The client `no_such_client` shows it.", "there is no client 'no_such_client'"),
-    ("The mutants `an ordered mutex is entered inline` and\n  `no such mutant`", "there is no mutant 'no such mutant'"),
+    ("The mutants `slow leaver stores relaxed` and\n  `no such mutant`", "there is no mutant 'no such mutant'"),
     ("Swift mutant `no such promise`", "there is no Swift mutant 'no such promise'"),
     ("model `no_such_model.pml`", "there is no model 'no_such_model.pml'"),
     ("variant `NOSUCHVARIANT`", "there is no variant 'NOSUCHVARIANT'"),
