@@ -158,6 +158,10 @@ static inline const csk_hooks_t *csk_hooks_attached(void) { return csk_load(&csk
 
 /* For a thread that is in a queue, where csk_waits_are_told. Fills in since_ns where it is 0. */
 int csk_told_wait(csk_wait_t *wait, csk_await_t await);
+/* Waits, and reports it where waits are reported. `await` is inlined where they are not. */
+static inline __attribute__((always_inline)) int csk_tell_wait(csk_wait_t *wait, csk_await_t await) {
+    return csk_waits_are_told() ? csk_told_wait(wait, await) : await(wait);
+}
 
 /* Whether the objects at which callbacks wait are listed, for views. */
 static inline bool csk_callbacks_are_listed(void) {

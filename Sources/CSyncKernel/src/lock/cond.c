@@ -151,7 +151,7 @@ int csk_cond_wait_ranked(csk_cond_t *cond, csk_rank_t rank, int64_t deadline_ns)
     bool waits = begin_wait(cond, &waiter);
     if (!waits) leave(gate, self);
     if (!waits) return ESHUTDOWN;
-    int status = csk_waits_are_told() ? csk_told_wait(&of.wait, leave_and_await) : leave_and_await(&of.wait), locked;
+    int status = csk_tell_wait(&of.wait, leave_and_await), locked;
     if (status == 0) locked = csk_waiter_wait(&csk_gate_wait_kind, gate, &waiter, CSK_NEVER, false);
     else locked = lock_as(gate, self, rank);
     if (locked != 0) return locked;

@@ -160,7 +160,7 @@ static int wait_for_turn(csk_workqueue_t *queue, csk_sync_call_t *call, bool in_
                        .call = call,
                        .in_line = in_line };
     if (!in_line) of.wait.ticket = call->work.node.ticket;
-    return csk_waits_are_told() ? csk_told_wait(&of.wait, await_turn) : await_turn(&of.wait);
+    return csk_tell_wait(&of.wait, await_turn);
 }
 
 static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, int64_t deadline_ns,
@@ -231,7 +231,7 @@ static int await_in_list(csk_wait_t *wait) {
 static int await_end(csk_workqueue_t *queue, csk_workqueue_wait_t *self, uint32_t what, csk_rank_t rank,
                      int64_t deadline_ns) {
     list_wait_t of = { .wait = wait_for(queue, what, self, rank, deadline_ns), .queue = queue, .self = self };
-    return csk_waits_are_told() ? csk_told_wait(&of.wait, await_in_list) : await_in_list(&of.wait);
+    return csk_tell_wait(&of.wait, await_in_list);
 }
 
 /* Queues the work, or has `wait` stand in the line for room and returns EINPROGRESS, as `how` says. NOT_PREPARED: it
