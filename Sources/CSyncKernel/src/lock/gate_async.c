@@ -11,10 +11,6 @@ static csk_waiter_t *waiter_of_grace(csk_timer_t *timer) {
     return (csk_waiter_t *)((char *)timer - offsetof(csk_waiter_t, grace));
 }
 
-static bool take_out(csk_gate_t *gate, csk_waiter_t *waiter, int status) {
-    return csk_waiter_take_out(&csk_gate_queue_kind, gate, waiter, status);
-}
-
 /* Whether the pending grant may be taken back now. If the function of its lane has not yet taken hold of the lane, that
  * function starts the clock anew. If this was the clock of an earlier grant, it runs on. */
 static bool is_over(csk_gate_t *gate, csk_waiter_t *pending) {
@@ -77,10 +73,9 @@ static void grace_ended(csk_timer_t *timer, void *context) {
     if (leaves) csk_gate_unlock(gate);
 }
 
-enum { GRANTED_AT_ONCE, INSERTED, INSERTED_FIRST };
-
-/* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. */
-static int grant_or_insert(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t *effects) {
+/* Called under the queue lock. Grants the gate to the waiter if it may have it now, or queues the waiter. Returns
+ * whether the caller must look again. */
+static bool grant_or_insert(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t *effects) {
     bool inserted = false;
     csk_gate_lane_t *lane = waiter->lane;
     /* One that is granted at once is to cost the least: without the hint gcc 12 jumps once more on its way. */
@@ -90,25 +85,16 @@ static int grant_or_insert(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);
         } else csk_gate_count_pass(gate);
-        waiter->has_waited = 0;
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
         inserted = true;
-        csk_waiter_begin(waiter, CSK_OBJECT_GATE);
         csk_gate_insert(gate, waiter);
-        csk_gate_start_deadline(gate, waiter);
     }
     /* One that stands behind others in its lane changes nothing of what is published, nor which waiter comes for the
      * gate; unless the list of arrivals came to an overdue waiter. */
     bool shows = lane == NULL || lane->front == waiter || csk_gate_overdue(gate) != NULL,
          first = shows && csk_gate_settle(gate, effects);
-    return !inserted ? GRANTED_AT_ONCE : first ? INSERTED_FIRST : INSERTED;
-}
-
-/* `rank` is a copy, since the waiter may have been granted and freed elsewhere. */
-static void after_queueing(csk_gate_t *gate, int how, csk_rank_t rank, csk_effects_t *effects) {
-    csk_waiter_has_queued(how != GRANTED_AT_ONCE, gate, rank, effects);
-    if (how == INSERTED_FIRST) csk_gate_look_again(gate);
+    return inserted && first;
 }
 
 /* Until its function is called, a waiter is in some thread's list of functions that are due. Once the function is
@@ -118,14 +104,10 @@ static bool is_in_use(const csk_waiter_t *waiter) {
     return csk_waiter_state(waiter) != WAITER_IDLE && (csk_waiter_state(waiter) != WAITER_GRANTED || waiter->adoptable);
 }
 
-/* What the caller wants of a waiter. It is written to the waiter only once that is known not to be in use. */
 typedef struct {
-    csk_waiter_function_t function;
-    void *context;
+    csk_request_t request; /* the first: csk_waiter_come gives it back. It stays where the gate is closed by it. */
     csk_gate_lane_t *lane;
-    csk_rank_t rank;
-    int64_t deadline_ns;
-    bool adoptable, closing;
+    bool adoptable;
     /* Where the lane has yet to be found. */
     csk_gate_lanes_t *lanes;
     csk_gate_lane_t **spare;
@@ -133,71 +115,68 @@ typedef struct {
     bool is_queue;
 } request_t;
 
-static int queue_waiter(csk_gate_t *gate, csk_waiter_t *waiter, const request_t *request) {
-    csk_effects_t effects = { 0 };
-    bool closing = request->closing;
-    csk_rank_t rank = csk_rank_in_order(request->rank);
-    csk_gate_lock_queue(gate);
-    csk_gate_lane_t *lane = request->lane;
-    bool busy = is_in_use(waiter) || (closing && csk_gate_conditions(gate) != NULL);
+static int refusal(void *object, const csk_waiter_t *waiter, csk_request_t *wanted) {
+    csk_gate_t *gate = object;
+    request_t *request = (request_t *)wanted;
+    bool busy = is_in_use(waiter) || (wanted->stays && csk_gate_conditions(gate) != NULL);
     int status = gate->closed ? ESHUTDOWN : busy ? EBUSY : 0;
     if (status == 0 && request->lanes != NULL) {
-        lane = csk_gate_lane_find(request->lanes, request->key, request->is_queue, request->spare);
-        if (lane == NULL) status = ENOBUFS;
+        request->lane = csk_gate_lane_find(request->lanes, request->key, request->is_queue, request->spare);
+        if (request->lane == NULL) status = ENOBUFS;
     }
-    if (lane != NULL) csk_gate_lane_know_process(lane);
-    int how = GRANTED_AT_ONCE;
-    if (status == 0) {
-        csk_waiter_for_function(waiter, gate, request->function, request->context, request->deadline_ns, closing);
-        waiter->lane = lane;
-        waiter->adoptable = request->adoptable;
-        waiter->grace.function = grace_ended; /* for csk_gate_start_grace, which knows nothing of callbacks */
-        csk_waiter_give_rank(waiter, request->rank);
-        waiter->node.ticket = csk_gate_ticket(gate, rank);
-        uint32_t grace_us = gate->grace_and_place >> 1;
-        waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;
-        gate->closed = closing;
-        how = grant_or_insert(gate, waiter, &effects);
-    }
-    csk_queue_unlock(&gate->queue_lock);
-    after_queueing(gate, how, rank, &effects);
+    if (request->lane != NULL) csk_gate_lane_know_process(request->lane);
     return status;
+}
+
+static int place(void *object, csk_waiter_t *waiter, const csk_request_t *wanted, csk_effects_t *effects) {
+    csk_gate_t *gate = object;
+    const request_t *request = (const request_t *)wanted;
+    waiter->lane = request->lane;
+    waiter->adoptable = request->adoptable;
+    waiter->grace.function = grace_ended; /* for csk_gate_start_grace, which knows nothing of callbacks */
+    csk_waiter_give_rank(waiter, wanted->rank);
+    waiter->node.ticket = csk_gate_ticket(gate, waiter->node.rank);
+    uint32_t grace_us = gate->grace_and_place >> 1;
+    waiter->grace_ns = grace_us != 0 ? grace_us * INT64_C(1000) : first_grace_ns;
+    gate->closed = wanted->stays;
+    return grant_or_insert(gate, waiter, effects) ? CSK_LOOK_AGAIN : 0;
+}
+
+static const csk_way_in_t way_in = { &csk_gate_queue_kind, csk_gate_lock_for_waiter, refusal, place, false };
+
+/* Only the closing waiter has a rank that is none of the caller's. */
+static int queue_waiter(csk_gate_t *gate, csk_waiter_t *waiter, request_t *request) {
+    if (!csk_is_rank_or_unnamed(request->request.rank) && !request->request.stays) return EINVAL;
+    int error = request->adoptable ? csk_timer_prepare() : 0; /* for its grace */
+    if (error != 0) return error;
+    csk_gate_prepare(gate);
+    return csk_waiter_come(&way_in, gate, waiter, &request->request);
 }
 
 int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, bool adoptable,
                                int64_t deadline_ns, csk_waiter_function_t function, void *context) {
-    if (function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
-    if (adoptable || deadline_ns != CSK_NEVER) {
-        int error = csk_timer_prepare();
-        if (error != 0) return error;
-    }
-    csk_gate_prepare(gate);
-    request_t request = { function, context, NULL, rank, deadline_ns, .adoptable = adoptable };
+    request_t request = { { function, context, deadline_ns, rank, false }, .adoptable = adoptable };
     return queue_waiter(gate, waiter, &request);
-}
-
-static int queue_in_lane(csk_gate_t *gate, csk_waiter_t *waiter, const request_t *request) {
-    if (request->function == NULL || !csk_is_rank_or_unnamed(request->rank)) return EINVAL;
-    int error = csk_timer_prepare();
-    if (error != 0) return error;
-    csk_gate_prepare(gate);
-    return queue_waiter(gate, waiter, request);
 }
 
 int csk_gate_lock_lane(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, csk_gate_lane_t *lane,
                        int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     if (lane == NULL) return EINVAL;
-    request_t request = { function, context, lane, rank, deadline_ns, .adoptable = true };
-    return queue_in_lane(gate, waiter, &request);
+    request_t request = { { function, context, deadline_ns, rank, false }, .lane = lane, .adoptable = true };
+    return queue_waiter(gate, waiter, &request);
 }
 
 int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, csk_gate_lanes_t *lanes, uint64_t key,
                         bool is_queue, csk_gate_lane_t **spare, int64_t deadline_ns, csk_waiter_function_t function,
                         void *context) {
     if (lanes == NULL || spare == NULL) return EINVAL;
-    request_t request = { function,          context,        NULL,           rank,       deadline_ns,
-                          .adoptable = true, .lanes = lanes, .spare = spare, .key = key, .is_queue = is_queue };
-    return queue_in_lane(gate, waiter, &request);
+    request_t request = { { function, context, deadline_ns, rank, false },
+                          .adoptable = true,
+                          .lanes = lanes,
+                          .spare = spare,
+                          .key = key,
+                          .is_queue = is_queue };
+    return queue_waiter(gate, waiter, &request);
 }
 
 int csk_gate_lock_async(csk_gate_t *gate, int32_t priority, csk_waiter_t *waiter, int64_t deadline_ns,
@@ -207,13 +186,13 @@ int csk_gate_lock_async(csk_gate_t *gate, int32_t priority, csk_waiter_t *waiter
 }
 
 int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t function, void *context) {
-    if (function == NULL) return EINVAL;
-    csk_gate_prepare(gate);
-    request_t request = { function, context, NULL, GATE_RANK_CLOSER, CSK_NEVER, .closing = true };
+    request_t request = { { function, context, CSK_NEVER, GATE_RANK_CLOSER, .stays = true }, .adoptable = false };
     return queue_waiter(gate, waiter, &request);
 }
 
-int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) { return take_out(gate, waiter, ECANCELED) ? 0 : ENOENT; }
+int csk_gate_cancel(csk_gate_t *gate, csk_waiter_t *waiter) {
+    return csk_waiter_cancel(&csk_gate_queue_kind, gate, waiter);
+}
 
 /* To the rest of the gate this is a waiter that comes, and that has its ticket already. */
 int csk_gate_raise(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter) {
@@ -268,11 +247,15 @@ int csk_gate_relock_async(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_gate_lock_queue(gate);
     bool lost = settle_lost(gate, waiter);
     gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
-    csk_rank_t rank = lost ? waiter->node.rank : 0;
-    int how = lost ? grant_or_insert(gate, waiter, &effects) : GRANTED_AT_ONCE;
-    csk_queue_unlock(&gate->queue_lock);
-    after_queueing(gate, how, rank, &effects);
-    return lost ? 0 : EINVAL;
+    if (!lost) {
+        csk_queue_unlock(&gate->queue_lock);
+        return EINVAL;
+    }
+    waiter->has_waited = 0;
+    csk_rank_t rank = waiter->node.rank;
+    bool look_again = grant_or_insert(gate, waiter, &effects);
+    csk_waiter_has_come(&way_in, gate, waiter, &gate->queue_lock, rank, look_again, &effects);
+    return 0;
 }
 
 int csk_gate_forget(csk_gate_t *gate, csk_waiter_t *waiter) {

@@ -233,21 +233,9 @@ __attribute__((noinline)) void csk_gate_look_for_late(csk_gate_t *gate) {
 
 /* ---- How a waiter stands in the queue ---------------------------------------------------------------------------- */
 
-static uint32_t *lock_queue(void *object) {
-    csk_gate_t *gate = object;
-    csk_gate_lock_queue(gate);
-    return &gate->queue_lock;
-}
 static void remove_waiter(void *object, csk_waiter_t *waiter) { csk_gate_take_out(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) { return csk_gate_settle(object, effects); }
 static void look_again(void *object) { csk_gate_look_again(object); }
 
-const csk_queue_kind_t csk_gate_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_GATE };
-
-static void deadline_passed(csk_timer_t *timer, void *gate) {
-    csk_waiter_take_out(&csk_gate_queue_kind, gate, csk_waiter_of_deadline(timer), ETIMEDOUT);
-}
-
-void csk_gate_start_deadline(csk_gate_t *gate, csk_waiter_t *waiter) {
-    csk_waiter_start_deadline(waiter, gate, deadline_passed);
-}
+const csk_queue_kind_t csk_gate_queue_kind = { csk_gate_lock_for_waiter, remove_waiter, settle, look_again,
+                                               CSK_OBJECT_GATE,          NULL };

@@ -100,6 +100,11 @@ bool csk_gate_come_back(csk_gate_t *gate, csk_waiter_t *waiter);
 
 /* In gate_leave.c. The gate's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_gate_queue_kind __attribute__((visibility("hidden")));
+static inline uint32_t *csk_gate_lock_for_waiter(void *object) {
+    csk_gate_t *gate = object;
+    csk_gate_lock_queue(gate);
+    return &gate->queue_lock;
+}
 
 /* In gate_leave.c; called without the queue lock. The fence and the second look that leavers without a fence count on.
  * A thread that stands in the queue itself calls csk_waiter_look_again. */
@@ -138,9 +143,5 @@ int csk_gate_park(csk_gate_t *gate, csk_waiter_t *self, int64_t deadline_ns, csk
  * where it looks after the holder. Returns ETIMEDOUT when the deadline has passed. */
 struct csk_wait;
 int csk_gate_park_until_queued(csk_gate_t *gate, csk_waiter_t *self, struct csk_wait *wait);
-
-/* In gate_leave.c; called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has
- * one. */
-void csk_gate_start_deadline(csk_gate_t *gate, csk_waiter_t *waiter);
 
 #endif

@@ -20,7 +20,7 @@ static bool wait_again(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
     gate->waiting++;
     csk_heap_insert(&waiter->lane->waiters, &waiter->node);
-    csk_gate_start_deadline(gate, waiter);
+    csk_waiter_start_deadline(waiter, &csk_gate_queue_kind);
     return newly;
 }
 
@@ -205,7 +205,8 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_waiter_t *waiter) {
     }
     bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    csk_waiter_has_queued(lost || granted, gate, rank, &effects);
+    if (lost || granted) csk_tell_event(CSK_EVENT_WAIT_BEGIN, gate, rank, 0);
+    csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     return lost || granted ? 0 : EINVAL;
 }

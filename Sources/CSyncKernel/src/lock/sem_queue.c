@@ -82,11 +82,6 @@ bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint3
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
 
-static uint32_t *lock_queue(void *object) {
-    csk_sem_t *sem = object;
-    csk_sem_lock_queue(sem);
-    return &sem->queue_lock;
-}
 static void remove_waiter(void *object, csk_waiter_t *waiter) { take_out(object, waiter, false); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_sem_settle(object, effects);
@@ -95,4 +90,5 @@ static bool settle(void *object, csk_effects_t *effects) {
 /* A post compares the whole word, and can't miss the flag. */
 static void look_again(void *object) { (void)object; }
 
-const csk_queue_kind_t csk_sem_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_SEM };
+const csk_queue_kind_t csk_sem_queue_kind = { csk_sem_lock_for_waiter, remove_waiter, settle, look_again,
+                                              CSK_OBJECT_SEM,          NULL };

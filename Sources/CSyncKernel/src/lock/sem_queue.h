@@ -186,5 +186,10 @@ void csk_sem_forget_holder(csk_sem_t *sem);
 
 /* The semaphore's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_sem_queue_kind __attribute__((visibility("hidden")));
+static inline uint32_t *csk_sem_lock_for_waiter(void *object) {
+    csk_sem_t *sem = object;
+    csk_sem_lock_queue(sem);
+    return &sem->queue_lock;
+}
 
 #endif

@@ -1,61 +1,58 @@
 /* pqueue_async.c: asynchronous waiters in the lines of a blocking priority queue. See pqueue_line.h. */
 #include "queue/pqueue_line.h"
 
-static bool take_out(csk_pqueue_t *queue, csk_waiter_t *waiter, int status) {
-    csk_effects_t effects = { 0 };
+static uint32_t *lock_queue(void *queue) {
     csk_pqueue_lock(queue);
-    bool queued = csk_waiter_state(waiter) == WAITER_QUEUED;
-    if (queued) csk_pqueue_end(queue, waiter, status, &effects);
-    csk_pqueue_unlock(queue, &effects);
-    return queued;
+    return NULL;
 }
-
-static void deadline_passed(csk_timer_t *timer, void *queue) {
-    take_out(queue, csk_waiter_of_deadline(timer), ETIMEDOUT);
+static void unlock_queue(void *queue) { pthread_mutex_unlock(&((csk_pqueue_t *)queue)->mutex); }
+static void remove_waiter(void *queue, csk_waiter_t *waiter) {
+    csk_pqueue_leave(queue, csk_pqueue_line_of(queue, waiter), waiter);
 }
+/* One that leaves had no promise, so no other is served by that. */
+static bool settle(void *queue, csk_effects_t *effects) { return (void)queue, (void)effects, false; }
 
-/* Called under the mutex. Nothing is pushed into a closed queue, and only unpromised items are popped. */
-static bool is_over(const csk_pqueue_t *queue, int mode) {
-    return queue->closed && (mode == PQUEUE_PUSHES || queue->count <= queue->poppers.promised);
+static const csk_queue_kind_t kind = { lock_queue, remove_waiter, settle, NULL, CSK_OBJECT_PQUEUE, unlock_queue };
+
+typedef struct {
+    csk_request_t request; /* the first: csk_waiter_come gives it back */
+    uint8_t mode;
+    csk_pqueue_item_t *item;
+    int32_t priority;
+} request_t;
+
+/* Nothing is pushed into a closed queue, and only unpromised items are popped. */
+static int refusal(void *object, const csk_waiter_t *waiter, csk_request_t *request) {
+    const csk_pqueue_t *queue = object;
+    bool pushes = ((const request_t *)request)->mode == PQUEUE_PUSHES;
+    if (csk_waiter_is_waiting(waiter)) return EBUSY;
+    return queue->closed && (pushes || queue->count <= queue->poppers.promised) ? ESHUTDOWN : 0;
 }
 
 /* The waiter stands in its line, and is served at once if what it waits for is there. */
-static int queue_waiter(csk_pqueue_t *queue, csk_waiter_t *waiter, uint8_t mode, csk_pqueue_item_t *item,
-                        int32_t priority, int64_t deadline_ns, csk_waiter_function_t function, void *context) {
-    if (function == NULL) return EINVAL;
-    int status = deadline_ns == CSK_NEVER ? 0 : csk_timer_prepare();
-    if (status != 0) return status;
-    csk_effects_t effects = { 0 };
-    csk_pqueue_lock(queue);
-    if (csk_waiter_is_waiting(waiter)) status = EBUSY;
-    else if (is_over(queue, mode)) status = ESHUTDOWN;
-    else {
-        if (mode == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, item, priority);
-        csk_waiter_for_function(waiter, queue, function, context, deadline_ns, false);
-        csk_waiter_set(waiter, WAITER_QUEUED);
-        waiter->mode = mode;
-        waiter->item = item;
-        csk_pqueue_stand(queue, csk_pqueue_line_of(queue, waiter), waiter);
-        csk_pqueue_serve(queue, &effects);
-        if (csk_waiter_state(waiter) == WAITER_QUEUED) {
-            csk_waiter_list(waiter, CSK_OBJECT_PQUEUE);
-            csk_waiter_start_deadline(waiter, queue, deadline_passed);
-        }
-    }
-    csk_pqueue_unlock(queue, &effects);
-    return status;
+static int place(void *queue, csk_waiter_t *waiter, const csk_request_t *wanted, csk_effects_t *effects) {
+    const request_t *request = (const request_t *)wanted;
+    if (request->mode == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, request->item, request->priority);
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    waiter->mode = request->mode;
+    waiter->item = request->item;
+    csk_pqueue_stand(queue, csk_pqueue_line_of(queue, waiter), waiter);
+    csk_pqueue_serve(queue, effects);
+    return 0;
 }
+
+static const csk_way_in_t way_in = { &kind, lock_queue, refusal, place, .is_only_listed = true };
 
 int csk_pqueue_push_async(csk_pqueue_t *queue, int32_t priority, csk_waiter_t *waiter, csk_pqueue_item_t *item,
                           int64_t deadline_ns, csk_waiter_function_t function, void *context) {
-    return queue_waiter(queue, waiter, PQUEUE_PUSHES, item, priority, deadline_ns, function, context);
+    request_t request = { { function, context, deadline_ns, 0, false }, PQUEUE_PUSHES, item, priority };
+    return csk_waiter_come(&way_in, queue, waiter, &request.request);
 }
 
 int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t deadline_ns, csk_waiter_function_t function,
                          void *context) {
-    return queue_waiter(queue, waiter, PQUEUE_POPS, NULL, 0, deadline_ns, function, context);
+    request_t request = { { function, context, deadline_ns, 0, false }, PQUEUE_POPS, NULL, 0 };
+    return csk_waiter_come(&way_in, queue, waiter, &request.request);
 }
 
-int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter) {
-    return take_out(queue, waiter, ECANCELED) ? 0 : ENOENT;
-}
+int csk_pqueue_cancel(csk_pqueue_t *queue, csk_waiter_t *waiter) { return csk_waiter_cancel(&kind, queue, waiter); }

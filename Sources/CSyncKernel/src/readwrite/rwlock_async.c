@@ -1,39 +1,31 @@
 /* rwlock_async.c: asynchronous waiters at the read-write lock. */
 #include "readwrite/rwlock_queue.h"
 
-static bool take_out(csk_rwlock_t *lock, csk_waiter_t *waiter, int status) {
-    return csk_waiter_take_out(&csk_rwlock_queue_kind, lock, waiter, status);
-}
+typedef struct {
+    csk_request_t request; /* the first: csk_waiter_come gives it back */
+    int mode;
+} request_t;
 
-static void deadline_passed(csk_timer_t *timer, void *lock) {
-    take_out(lock, csk_waiter_of_deadline(timer), ETIMEDOUT);
-}
-
-int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
-                            csk_waiter_function_t function, void *context, bool stays) {
-    if (function == NULL || (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE)) return EINVAL;
-    if (deadline_ns != CSK_NEVER) {
-        int error = csk_timer_prepare();
-        if (error != 0) return error;
-    }
-    csk_effects_t effects = { 0 };
-    csk_rwlock_lock_queue(lock);
-    if (csk_waiter_is_waiting(waiter)) {
-        csk_queue_unlock(&lock->queue_lock);
-        return EBUSY;
-    }
-    csk_waiter_for_function(waiter, lock, function, context, deadline_ns, stays);
+static int place(void *object, csk_waiter_t *waiter, const csk_request_t *request, csk_effects_t *effects) {
+    csk_rwlock_t *lock = object;
+    int mode = ((const request_t *)request)->mode;
     waiter->mode = (uint8_t)mode;
     waiter->hand_over = 0;
     waiter->node.rank = 0;
     waiter->followers = 0;
     csk_rwlock_append(lock, waiter);
-    csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
+    csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
-    bool waits = csk_waiter_waits(waiter, lock, CSK_OBJECT_RWLOCK, deadline_passed);
-    csk_queue_unlock(&lock->queue_lock);
-    csk_waiter_has_queued(waits, lock, 0, &effects);
     return 0;
+}
+
+static const csk_way_in_t way_in = { &csk_rwlock_queue_kind, csk_rwlock_lock_for_waiter, NULL, place, false };
+
+int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
+                            csk_waiter_function_t function, void *context, bool stays) {
+    if (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE) return EINVAL;
+    request_t request = { { function, context, deadline_ns, 0, stays }, mode };
+    return csk_waiter_come(&way_in, lock, waiter, &request.request);
 }
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
@@ -43,7 +35,7 @@ int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, in
 }
 
 int csk_rwlock_cancel(csk_rwlock_t *lock, csk_waiter_t *waiter) {
-    return take_out(lock, waiter, ECANCELED) ? 0 : ENOENT;
+    return csk_waiter_cancel(&csk_rwlock_queue_kind, lock, waiter);
 }
 
 /* Takes one of the reads that were granted and not adopted. Returns false when there is none. */

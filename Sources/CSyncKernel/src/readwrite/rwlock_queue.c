@@ -118,11 +118,6 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */
 
-static uint32_t *lock_queue(void *object) {
-    csk_rwlock_t *lock = object;
-    csk_rwlock_lock_queue(lock);
-    return &lock->queue_lock;
-}
 static void remove_waiter(void *object, csk_waiter_t *waiter) { csk_rwlock_remove(object, waiter); }
 static bool settle(void *object, csk_effects_t *effects) {
     csk_rwlock_settle(object, RELEASE_NOTHING, effects);
@@ -131,4 +126,5 @@ static bool settle(void *object, csk_effects_t *effects) {
 /* A leaver compares the whole word, and can't miss a flag. */
 static void look_again(void *object) { (void)object; }
 
-const csk_queue_kind_t csk_rwlock_queue_kind = { lock_queue, remove_waiter, settle, look_again, CSK_OBJECT_RWLOCK };
+const csk_queue_kind_t csk_rwlock_queue_kind = { csk_rwlock_lock_for_waiter, remove_waiter, settle, look_again,
+                                                 CSK_OBJECT_RWLOCK,          NULL };

@@ -166,6 +166,11 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns);
 
 /* The lock's queue, for waiter.h. */
 extern const csk_queue_kind_t csk_rwlock_queue_kind __attribute__((visibility("hidden")));
+static inline uint32_t *csk_rwlock_lock_for_waiter(void *object) {
+    csk_rwlock_t *lock = object;
+    csk_rwlock_lock_queue(lock);
+    return &lock->queue_lock;
+}
 
 /* Called without the queue lock. Leaves what the word says is held. */
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release);

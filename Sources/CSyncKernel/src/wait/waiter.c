@@ -95,7 +95,7 @@ void csk_effects_perform_waiting(csk_effects_t *effects) {
 
 /* ---- Asynchronous waiters ---------------------------------------------------------------------------------------- */
 
-bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter, int status) {
+static bool take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter, int status) {
     csk_effects_t effects = { 0 };
     uint32_t *queue_lock = kind->lock(object);
     bool queued = csk_waiter_state(waiter) == WAITER_QUEUED && !waiter->stays, look_again = false;
@@ -105,18 +105,27 @@ bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_
         csk_waiter_finish(waiter, status, &effects);
         look_again = kind->settle(object, &effects);
     }
-    csk_queue_unlock(queue_lock);
+    csk_waiter_unlock_queue(kind, object, queue_lock);
     /* Before the effects, unlike elsewhere: the waiter's function may free the object, or let another thread do so. */
     if (look_again) kind->look_again(object);
     csk_effects_perform(&effects);
     return queued;
 }
 
-void csk_waiter_start_deadline(csk_waiter_t *waiter, void *object, csk_timer_function_t passed) {
+int csk_waiter_cancel(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter) {
+    return take_out(kind, object, waiter, ECANCELED) ? 0 : ENOENT;
+}
+
+static void deadline_passed(csk_timer_t *timer, void *kind) {
+    csk_waiter_t *waiter = (csk_waiter_t *)((char *)timer - offsetof(csk_waiter_t, deadline));
+    take_out(kind, waiter->object, waiter, ETIMEDOUT);
+}
+
+void csk_waiter_start_deadline(csk_waiter_t *waiter, const csk_queue_kind_t *kind) {
     if (waiter->deadline_ns == CSK_NEVER) return;
     waiter->deadline_started = 1;
     /* The clock may still run, from before a grant that is over. */
-    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, passed, object));
+    csk_cannot_fail(csk_timer_start(&waiter->deadline, waiter->deadline_ns, deadline_passed, (void *)kind));
 }
 
 /* ---- Threads ----------------------------------------------------------------------------------------------------- */

@@ -45,9 +45,6 @@ static inline csk_waiter_t *csk_waiter_of_node(csk_heap_node_t *node) { return (
 static inline csk_waiter_t *csk_waiter_of_arrival(csk_arrival_t *arrival) {
     return arrival == NULL ? NULL : (csk_waiter_t *)((char *)arrival - offsetof(csk_waiter_t, arrival));
 }
-static inline csk_waiter_t *csk_waiter_of_deadline(csk_timer_t *timer) {
-    return (csk_waiter_t *)((char *)timer - offsetof(csk_waiter_t, deadline));
-}
 
 /* A number that csk_rank does not give for one of the places would stand before or behind all others, or in no
  * place. */
@@ -90,20 +87,6 @@ static inline void csk_waiter_came(csk_waiter_t *waiter, int64_t since_ns) {
 /* Called under the queue lock. Whether an asynchronous waiter is queued, or its function is yet to be called. */
 static inline bool csk_waiter_is_waiting(const csk_waiter_t *waiter) {
     return csk_waiter_is_due(waiter) || csk_waiter_state(waiter) == WAITER_QUEUED;
-}
-/* Called under the queue lock. Makes an asynchronous waiter, which is not in use. Its place in the order is the
- * lock's. */
-static inline void csk_waiter_for_function(csk_waiter_t *waiter, void *object, csk_waiter_function_t function,
-                                           void *context, int64_t deadline_ns, bool stays) {
-    waiter->object = object;
-    waiter->function = function;
-    waiter->context = context;
-    waiter->deadline_ns = deadline_ns;
-    waiter->since_ns = 0;
-    waiter->word = WORD_WAITING;
-    waiter->deadline_started = waiter->grace_started = 0;
-    waiter->has_waited = 0;
-    waiter->stays = stays;
 }
 
 /* `has_waited` of an asynchronous waiter: who hears of the end of its wait, and in the lower bits what kind of object
@@ -174,7 +157,8 @@ void csk_effects_perform_waiting(csk_effects_t *effects);
 
 /* How a lock's queue is changed. `object` is the lock. */
 typedef struct csk_queue_kind {
-    /* Takes the queue lock, and returns it. In a child of fork it makes the object anew before that. */
+    /* Takes the queue lock, and returns it; or NULL where `unlock` drops it, of an object with a mutex. In a child of
+     * fork it makes the object anew before that. */
     uint32_t *(*lock)(void *object);
     /* Called under the queue lock. Takes the waiter out of the queue; its designation ends with that. */
     void (*remove)(void *object, csk_waiter_t *waiter);
@@ -184,32 +168,88 @@ typedef struct csk_queue_kind {
     /* Called without the queue lock: the fence and the second look that leavers without a fence count on. */
     void (*look_again)(void *object);
     uint32_t object_kind; /* for observers: CSK_OBJECT_GATE, ... */
+    void (*unlock)(void *object);
 } csk_queue_kind_t;
 
-/* Takes an asynchronous waiter out of the queue, and finishes it with this status. Returns false when it was not queued
- * any more, or can't be cancelled. */
-bool csk_waiter_take_out(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter, int status);
-/* Called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has one. `passed` is called
- * with `object` when the deadline has passed; it takes the waiter out (csk_waiter_of_deadline). */
-void csk_waiter_start_deadline(csk_waiter_t *waiter, void *object, csk_timer_function_t passed);
-
-/* ---- How an asynchronous waiter is queued ------------------------------------------------------------------------ */
-
-/* Whatever the lock: where there is a deadline the timers' thread is started, before the queue lock. Under it the lock
- * refuses a waiter that is in use (csk_waiter_is_waiting), makes it (csk_waiter_for_function), queues it and settles.
- * Then come these two. */
-/* Called under the queue lock. Returns whether the waiter waits, which begins now; or it was served at once. */
-static inline bool csk_waiter_waits(csk_waiter_t *waiter, void *object, uint8_t object_kind,
-                                    csk_timer_function_t passed) {
-    if (csk_waiter_state(waiter) != WAITER_QUEUED) return false;
-    csk_waiter_begin(waiter, object_kind);
-    csk_waiter_start_deadline(waiter, object, passed);
-    return true;
+static inline void csk_waiter_unlock_queue(const csk_queue_kind_t *kind, void *object, uint32_t *queue_lock) {
+    if (queue_lock != NULL) csk_queue_unlock(queue_lock);
+    else kind->unlock(object);
 }
-/* Called after the queue lock. By then the waiter may have been served and freed, so `rank` is a copy. */
-static inline void csk_waiter_has_queued(bool waits, const void *object, csk_rank_t rank, csk_effects_t *effects) {
-    if (waits) csk_tell_event(CSK_EVENT_WAIT_BEGIN, object, csk_rank_in_order(rank), 0);
+
+/* Takes an asynchronous waiter out of the queue. Its function is due, with ECANCELED. Returns ENOENT when it was not
+ * queued any more, or can't be cancelled. */
+int csk_waiter_cancel(const csk_queue_kind_t *kind, void *object, csk_waiter_t *waiter);
+/* Called under the queue lock. Starts the clock of an asynchronous waiter's deadline, if it has one. When it has
+ * passed, the waiter is taken out, and its function is due with ETIMEDOUT. */
+void csk_waiter_start_deadline(csk_waiter_t *waiter, const csk_queue_kind_t *kind);
+
+/* ---- How an asynchronous waiter comes ---------------------------------------------------------------------------- */
+
+/* What its caller wants. It is written to the waiter only once that is known not to be in use. */
+typedef struct csk_request {
+    csk_waiter_function_t function;
+    void *context;
+    int64_t deadline_ns;
+    csk_rank_t rank; /* as the caller gave it */
+    bool stays;
+} csk_request_t;
+
+/* How it comes to one kind of object. The functions are called under the queue lock. */
+typedef struct csk_way_in {
+    const csk_queue_kind_t *queue;
+    uint32_t *(*lock)(void *object); /* the queue's */
+    /* Returns why the waiter is refused, or 0. NULL: only one that is in use is (EBUSY). */
+    int (*refusal)(void *object, const csk_waiter_t *waiter, csk_request_t *request);
+    /* Puts the waiter into its place in the queue, or serves it at once, and settles. Returns CSK_LOOK_AGAIN if the
+     * caller must; or an error where the waiter is not queued after all. */
+    int (*place)(void *object, csk_waiter_t *waiter, const csk_request_t *request, csk_effects_t *effects);
+    bool is_only_listed; /* its waits are not reported */
+} csk_way_in_t;
+
+enum { CSK_LOOK_AGAIN = -1 };
+
+/* The end of it: called under the queue lock once the waiter is in its place or served, and drops that lock. By then
+ * the waiter may have been served and freed, so `rank` is a copy. */
+static inline __attribute__((always_inline)) void csk_waiter_has_come(const csk_way_in_t *way, void *object,
+                                                                      csk_waiter_t *waiter, uint32_t *queue_lock,
+                                                                      csk_rank_t rank, bool look_again,
+                                                                      csk_effects_t *effects) {
+    bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
+    if (waits && way->is_only_listed) csk_waiter_list(waiter, (uint8_t)way->queue->object_kind);
+    else if (waits) csk_waiter_begin(waiter, (uint8_t)way->queue->object_kind);
+    if (waits) csk_waiter_start_deadline(waiter, way->queue);
+    csk_waiter_unlock_queue(way->queue, object, queue_lock);
+    if (waits && !way->is_only_listed) csk_tell_event(CSK_EVENT_WAIT_BEGIN, object, csk_rank_in_order(rank), 0);
     csk_effects_perform(effects);
+    if (look_again) way->queue->look_again(object);
+}
+
+/* All of it, whatever the object. Inline, so that what differs costs no calls. */
+static inline __attribute__((always_inline)) int csk_waiter_come(const csk_way_in_t *way, void *object,
+                                                                 csk_waiter_t *waiter, csk_request_t *request) {
+    if (request->function == NULL) return EINVAL;
+    int status = request->deadline_ns == CSK_NEVER ? 0 : csk_timer_prepare();
+    if (status != 0) return status;
+    csk_effects_t effects = { 0 };
+    uint32_t *queue_lock = way->lock(object);
+    if (way->refusal != NULL) status = way->refusal(object, waiter, request);
+    else if (csk_waiter_is_waiting(waiter)) status = EBUSY;
+    if (status != 0) {
+        csk_waiter_unlock_queue(way->queue, object, queue_lock);
+        return status;
+    }
+    waiter->object = object;
+    waiter->function = request->function;
+    waiter->context = request->context;
+    waiter->deadline_ns = request->deadline_ns;
+    waiter->since_ns = 0;
+    waiter->word = WORD_WAITING;
+    waiter->deadline_started = waiter->grace_started = 0;
+    waiter->has_waited = 0;
+    waiter->stays = request->stays;
+    status = way->place(object, waiter, request, &effects);
+    csk_waiter_has_come(way, object, waiter, queue_lock, request->rank, status == CSK_LOOK_AGAIN, &effects);
+    return status == CSK_LOOK_AGAIN ? 0 : status;
 }
 
 /* ---- Threads that wait ------------------------------------------------------------------------------------------- */
