@@ -40,6 +40,29 @@ CLIENT_FAST_COMPACT_STRICT(gate_leave, .threads = { first_scoped, second_scoped 
 CLIENT_FAST_COMPACT_STRICT(gate_leave_three, .threads = { first_scoped, second_scoped, third_scoped },
                            .check = idle_after_3)
 
+/* Thread 1 holds the gate twice while thread 0 comes: the second time until thread 0 is in the queue. Where thread 0
+ * has taken the gate by a look, it stays away before each look when it comes again, and yet spins no longer. */
+static void comes_twice(void) {
+    explore_wait(&shared->flags[0], 1);
+    once(0, 0);
+    explore_set(&shared->flags[1], 1);
+    explore_wait(&shared->flags[2], 1);
+    once(0, 0);
+}
+static void holds_twice(void) {
+    lock(0);
+    explore_set(&shared->flags[0], 1);
+    enter_as(1);
+    unlock();
+    explore_wait(&shared->flags[1], 1);
+    lock(0);
+    explore_set(&shared->flags[2], 1);
+    await_waiting(1);
+    enter_as(1);
+    unlock();
+}
+CLIENT_FAST_COMPACT_STRICT(gate_away, .threads = { comes_twice, holds_twice }, .check = idle_after_4, .preemptions = 1)
+
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 static void stranger(void) {

@@ -80,12 +80,52 @@ static inline __attribute__((always_inline)) enum attempt take_without_queue(csk
     return csk_cas(&gate->held, &found, self | (found & HELD_FLAGS), CSK_ACQUIRE) ? ENTERED : HELD;
 }
 
+/* How often a newcomer looks whether the gate is free.
+ *
+ * Each look takes the gate's line from the holder, which has to fetch it back before its next entry: 50 to 100 ns each.
+ * Where sections last longer, a look after each pause lets the newcomer in soonest. Where they are shorter, two threads
+ * that look all the time spend their time on the line alone. If one of them stays away for half a microsecond, the
+ * other enters a hundred times meanwhile.
+ *
+ * A thread knows from itself which of the two it is: it took the gate by a look, and lost it again within
+ * GATE_BRIEF_NS. From then on it stays away GATE_AWAY_NS before each look, until it has taken that gate by a look
+ * GATE_BRIEF_ENTRIES times. Then it learns anew. The moment at which it took the gate is the one at which it read the
+ * clock last: one more look at the clock inside the section would cost others a twentieth. What is learned decides how
+ * often the thread looks, and nothing else. It spins no longer because of it.
+ *
+ * Measured on two processors, millions of entries a second, sections empty: 2, 4 and 8 threads 38, 51 and 72 without,
+ * and 119, 124 and 118 with it. Sections of 50 to 200 ns do not differ. Limits of 120 and of 160 ns miss half of the
+ * gain. Times away of 300 ns gain a tenth less, and 700 or 1000 ns no more. */
+enum { GATE_AWAY_NS = 500, GATE_BRIEF_ENTRIES = 128 };
+#ifndef GATE_BRIEF_NS /* in the explorer a look takes longer */
+enum { GATE_BRIEF_NS = 250 };
+#endif
+static __thread struct {
+    const csk_gate_t *gate; /* that it took by a look last: compared, and never followed */
+    int64_t taken_ns;
+    uint32_t away; /* so many more entries it stays away before a look */
+} brief __attribute__((tls_model("initial-exec")));
+
+/* Returns how long this thread stays away from the gate before each look. */
+static int64_t away_ns(const csk_gate_t *gate, int64_t now_ns) {
+    if (brief.gate != gate) return 0;
+    if (brief.away == 0 && now_ns - brief.taken_ns < GATE_BRIEF_NS) brief.away = GATE_BRIEF_ENTRIES;
+    return brief.away != 0 ? GATE_AWAY_NS : 0;
+}
+
+static void took_by_look(const csk_gate_t *gate, int64_t now_ns) {
+    brief.away = brief.gate == gate && brief.away != 0 ? brief.away - 1 : 0;
+    brief.gate = gate;
+    brief.taken_ns = now_ns;
+}
+
 /* A thread that finds the gate free, as the first entry does here, has not waited: `since_ns` stays 0. */
 static enum attempt spin_to_take(csk_gate_t *gate, csk_rank_t rank, uint64_t self, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    int64_t came_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
-    while (csk_spin(&spin)) {
+    int64_t came_ns = csk_tell_came(spin.now_ns), away = away_ns(gate, spin.now_ns);
+    while (away != 0 ? csk_spin_away(&spin, away) : csk_spin(&spin)) {
         enum attempt attempt = csk_gate_holder(gate) != 0 ? HELD : take_without_queue(gate, rank, self);
+        if (attempt == ENTERED) took_by_look(gate, spin.now_ns);
         if (attempt != HELD) return attempt;
         *since_ns = came_ns;
     }

@@ -11,6 +11,8 @@
  * - after each pause (csk_spin), at a lock's own word or at the word of a waiter that is next to get the lock. What it
  *   waits for comes at any instruction, and a load costs less than a pause. Reading the clock costs as much as several
  *   pauses, so it is read once in CSK_SPIN_PAUSES pauses.
+ * - half a microsecond apart (csk_spin_away), at a gate whose sections are shorter than the way of its line from one
+ *   processor to another: see spin_to_take in gate.c.
  * - once in several pauses, together with the clock (csk_spin_lasts and csk_spin_pause): at the marks of all readers
  *   (rwlock_bias.c), which are many; at the end of a queue's inbox and the count of queued items (workqueue_serve.c),
  *   which other threads keep writing; at the word of a thread that is answered through the pool (csk_word_spin), where
@@ -77,13 +79,15 @@ enum { CSK_SPIN_PAUSES = 8 };
 
 typedef struct csk_spin {
     int64_t end_ns;
-    uint32_t pauses; /* since the last look at the clock */
+    int64_t now_ns;  /* when it looked at the clock last */
+    uint32_t pauses; /* since then */
 } csk_spin_t;
 
 static inline csk_spin_t csk_spin_begin(int64_t span_ns) {
-    return (csk_spin_t){ .end_ns = csk_platform_now() + span_ns };
+    int64_t now_ns = csk_platform_now();
+    return (csk_spin_t){ .end_ns = now_ns + span_ns, .now_ns = now_ns };
 }
-static inline bool csk_spin_lasts(const csk_spin_t *spin) { return csk_platform_now() < spin->end_ns; }
+static inline bool csk_spin_lasts(csk_spin_t *spin) { return (spin->now_ns = csk_platform_now()) < spin->end_ns; }
 static inline void csk_spin_pause(uint32_t pauses) {
     while (pauses-- > 0) csk_platform_pause();
 }
@@ -96,6 +100,16 @@ static inline bool csk_spin(csk_spin_t *spin) {
     }
     spin->pauses++;
     csk_platform_pause();
+    return true;
+}
+
+/* Pauses for `away_ns`, for a thread whose looks disturb what it waits for. Returns false, without a pause, once the
+ * time is over. */
+static inline bool csk_spin_away(csk_spin_t *spin, int64_t away_ns) {
+    int64_t until_ns = spin->now_ns + away_ns;
+    if (spin->now_ns >= spin->end_ns) return false;
+    do csk_spin_pause(CSK_SPIN_PAUSES);
+    while ((spin->now_ns = csk_platform_now()) < until_ns);
     return true;
 }
 
