@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "pool/pool_state.h"
-#include "readwrite/rwlock_linger.h"
+#include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
 static void a_thread_that_spins_in_vain_parks_at_once(void) {
@@ -88,42 +88,5 @@ static void an_idle_worker_learns_that_nothing_came_soon(void) {
     CHECK_EQ(worker->spins.vain, CSK_SPIN_VAIN);
 }
 
-static void *hand_on(void *work) {
-    while (!csk_linger_hand(work)) {}
-    return NULL;
-}
-
-static void a_worker_that_has_left_a_lock_learns_whether_it_was_handed_a_section(void) {
-    static csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
-    csk_linger_t self = { .place = NULL };
-    for (uint32_t round = 1; round <= CSK_SPIN_VAIN; round++) {
-        csk_linger_begin(&self, &lock);
-        CHECK(csk_linger_look(&self) == NULL);
-        CHECK_EQ(self.habit.vain, round);
-    }
-    csk_rwlock_work_t work = { .waiter = { .rwlock = &lock } }, *found = NULL;
-    pthread_t thread = start_thread(hand_on, &work);
-    while (found == NULL) {
-        csk_linger_begin(&self, &lock);
-        found = csk_linger_look(&self);
-    }
-    join_thread(thread);
-    CHECK(found == &work);
-    CHECK_EQ(self.habit.vain, 0);
-}
-
-static void a_worker_stands_at_one_place_at_a_time(void) {
-    static csk_rwlock_t locks[2] __attribute__((aligned(64))) = { CSK_RWLOCK_INITIALIZER, CSK_RWLOCK_INITIALIZER };
-    csk_linger_t self = { .place = NULL };
-    csk_linger_begin(&self, &locks[0]);
-    const uint64_t *place = self.place;
-    csk_linger_begin(&self, &locks[1]);
-    CHECK(place != NULL && self.place == place);
-    csk_linger_end(&self);
-    CHECK_EQ(LOAD(place), 0);
-}
-
 TEST_MAIN(TEST(a_thread_that_spins_in_vain_parks_at_once), TEST(one_try_that_pays_brings_spinning_back),
-          TEST(a_worker_learns_that_nothing_came_to_its_queue), TEST(an_idle_worker_learns_that_nothing_came_soon),
-          TEST(a_worker_that_has_left_a_lock_learns_whether_it_was_handed_a_section),
-          TEST(a_worker_stands_at_one_place_at_a_time))
+          TEST(a_worker_learns_that_nothing_came_to_its_queue), TEST(an_idle_worker_learns_that_nothing_came_soon))

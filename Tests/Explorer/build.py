@@ -22,7 +22,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals"
             "inspect_tasks"]
 # Through kernel_NAME.c, which brings static state back to how a process begins, or gives the source the explorer's
 # memory.
-STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_linger", "rwlock_work", "workqueue_serve",
+STATEFUL = ["timer", "reads", "pool", "pool_growth", "rwlock_work", "workqueue_serve",
             "workqueue_life", "rcu", "rcu_readers", "rcu_own", "rcu_reclaim", "rcu_watch", "rcu_map", "tls", "block",
             "name", "slots", "metrics", "waits", "watch", "listed", "tasks", "platform", "ordering", "order",
             "order_graph", "order_print", "watchdog", "deadlock", "inspect_server", "small_file"]

@@ -401,7 +401,7 @@ static void write_once(csk_rwlock_write_t *write) {
 static void enqueue_write(int index) {
     EXPECT_EQUAL(csk_rwlock_enqueue_write(&shared->lock, &shared->writes[index], write_once), 0);
 }
-/* The first has run, and its worker may look out for the next one, in the parent. */
+/* The first has run, on a worker of the parent. */
 static void forks_after_a_write(void) {
     enqueue_write(0);
     explore_wait(&shared->ran, 1);

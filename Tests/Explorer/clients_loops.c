@@ -82,42 +82,6 @@ static void reads(void) {
 CLIENT(rwlock_watch_yields_and_parks, .setup = make_rwlock, .threads = { passes_and_writes_until_it_sleeps, reads },
        .preemptions = 1)
 
-/* ---- A worker that will look soon -------------------------------------------------------------------------------- */
-
-/* The worker has left the lock and runs the end of its write, which lasts until the granter has given up. */
-static csk_rwlock_write_t *writes;
-enum { HAS_LEFT = HOLDS };
-
-static void make_writes(void) {
-    make_rwlock();
-    writes = explore_allocate(2 * sizeof *writes);
-    EXPECT_EQUAL(csk_pool_prepare(), 0);
-}
-static void leaves_and_goes_on(csk_rwlock_write_t *write) {
-    (void)write;
-    EXPECT_EQUAL(csk_rwlock_finish_write(rwlock), 0);
-    explore_set(&shared->flags[HAS_LEFT], 1);
-    explore_wait(&shared->flags[HAS_GIVEN_UP], 1);
-}
-static void counts_and_leaves(csk_rwlock_write_t *write) {
-    (void)write;
-    section();
-    EXPECT_EQUAL(csk_rwlock_finish_write(rwlock), 0);
-}
-static void grants(void) {
-    EXPECT_EQUAL(csk_rwlock_enqueue_write(rwlock, &writes[0], leaves_and_goes_on), 0);
-    explore_wait(&shared->flags[HAS_LEFT], 1);
-    EXPECT_EQUAL(csk_rwlock_wrlock(rwlock), 0);
-    EXPECT_EQUAL(csk_rwlock_enqueue_write(rwlock, &writes[1], counts_and_leaves), 0);
-    EXPECT_EQUAL(csk_rwlock_unlock(rwlock), 0);
-    explore_set(&shared->flags[HAS_GIVEN_UP], 1);
-}
-static void has_written(void) {
-    EXPECT_EQUAL(shared->count, 1);
-    EXPECT_EQUAL(csk_rwlock_destroy(rwlock), 0);
-}
-CLIENT(rwlock_granter_gives_up_a_worker, .setup = make_writes, .threads = { grants }, .check = has_written)
-
 /* ---- A predicate ------------------------------------------------------------------------------------------------- */
 
 /* Who puts comes once the other sleeps: one that stands in the list, or comes again before it does. */

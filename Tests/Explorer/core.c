@@ -64,7 +64,6 @@ static void reset_kernel(void) {
     kernel_reset_timers();
     kernel_reset_reads();
     kernel_reset_pool();
-    kernel_reset_linger();
     kernel_reset_rcu();
     kernel_reset_rcu_model();
     kernel_reset_rcu_readers();

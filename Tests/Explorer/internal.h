@@ -23,7 +23,6 @@ void kernel_reset_fork(void);
 void kernel_reset_timers(void);
 void kernel_reset_reads(void);
 void kernel_reset_pool(void);
-void kernel_reset_linger(void);
 void kernel_prepare_pool(uint64_t taken, int64_t idle_ns);
 void kernel_limit_pool(uint32_t most);
 int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns);

@@ -13,8 +13,6 @@ SPINS = {
     "src/queue/workqueue_order.c first_in_inbox": 1,
     "src/queue/workqueue_serve.c linger": 1,
     "src/readwrite/rwlock_bias.c watch_marks": 1,
-    "src/readwrite/rwlock_linger.c csk_linger_hand": 1,
-    "src/readwrite/rwlock_linger.c csk_linger_look": 1,
     "src/readwrite/rwlock_wait.c spin_to_pass": 2,
     "src/readwrite/rwlock_wait.c spin_to_try_again": 1,
     "src/readwrite/rwlock_wait.c watch": 1,

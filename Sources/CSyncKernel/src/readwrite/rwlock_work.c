@@ -2,8 +2,7 @@
  *
  * A work is an asynchronous waiter whose function posts it to the pool. There is one exception: where a worker grants a
  * write by leaving the section before, the worker runs that write next itself, which saves the wake. It does not do so
- * with a write at another lock: the section that runs may be about to wait for that. The other exception is a section
- * whose lock is granted soon after a worker has left it: that worker looks out for it (rwlock_linger.h).
+ * with a write at another lock: the section that runs may be about to wait for that.
  *
  * Writes that can't be cancelled stand in the queue as a batch. A write that comes when the last waiter is a batch
  * joins it. That keeps the order of arrival, and costs one link in a list. The queue lock protects the list until the
@@ -13,7 +12,6 @@
 
 #include "pool/pool.h"
 #include "readwrite/rwlock_inbox.h"
-#include "readwrite/rwlock_linger.h"
 
 typedef struct {
     csk_rwlock_work_t work;
@@ -24,9 +22,8 @@ static _Thread_local struct {
     const csk_rwlock_t *lock;        /* the lock of the work that runs on this worker */
     csk_rwlock_work_t *first, *last; /* writes that were granted on this worker, linked by waiter.next_ready */
     batch_t *batch;                  /* the batch that runs; its `first` is the write that comes next */
-    csk_linger_t lingers;
-    bool kept;      /* the write that runs has ended its section, and the worker has kept the lock */
-    uint32_t epoch; /* the epoch of the process that all this is true of */
+    bool kept;                       /* the write that runs has ended its section, and the worker has kept the lock */
+    uint32_t epoch;                  /* the epoch of the process that all this is true of */
 } mine __attribute__((tls_model("initial-exec")));
 
 static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
@@ -81,7 +78,6 @@ int csk_rwlock_finish_write(csk_rwlock_t *lock) {
         if (mine.batch->first == NULL && csk_rwlock_is_writing(lock)) mine.batch->first = take_pushed(lock);
         mine.kept = mine.batch->first != NULL;
         if (mine.kept) return 0;
-        csk_linger_begin(&mine.lingers, lock);
     }
     int status = csk_rwlock_unlock(lock);
     if (status != 0 || mine.lock != lock) return status;
@@ -96,7 +92,6 @@ static void give_up_what_comes_next(void) {
     for (csk_rwlock_work_t *work = mine.first; work != NULL; work = (csk_rwlock_work_t *)work->waiter.next_ready)
         csk_rwlock_leave(work->waiter.rwlock, RELEASE_WRITE);
     mine.first = NULL;
-    csk_linger_end(&mine.lingers);
 }
 
 /* A process leaves its mark in the work while that is queued, so a child may queue it anew. */
@@ -164,7 +159,6 @@ static const void *abandon(csk_pool_frame_t *frame) {
     } else if (batch != NULL) {
         add_pushed(batch, lock);
     }
-    csk_linger_end(&mine.lingers);
     mine.lock = NULL;
     mine.first = mine.last = NULL;
     mine.batch = NULL;
@@ -193,7 +187,6 @@ static void run(csk_pool_item_t *item) {
         if (CSK_UNLIKELY(csk_process_epoch() != epoch)) give_up_what_comes_next();
         work = mine.first;
         if (work != NULL) mine.first = (csk_rwlock_work_t *)work->waiter.next_ready;
-        else work = csk_linger_look(&mine.lingers);
     } while (work != NULL);
     mine.lock = NULL;
 }
@@ -206,7 +199,7 @@ static void granted(csk_waiter_t *waiter, void *context, int status) {
     } else if (waiter->rwlock != mine.lock || waiter->mode != CSK_RWLOCK_WRITE ||
                CSK_UNLIKELY(mine.epoch != csk_process_epoch())) {
         /* There has been a worker since the work was queued, so this can't fail. */
-        if (!csk_linger_hand(work)) csk_cannot_fail(csk_pool_post(&work->item, run));
+        csk_cannot_fail(csk_pool_post(&work->item, run));
     } else {
         waiter->next_ready = NULL;
         if (mine.first == NULL) mine.first = work;
