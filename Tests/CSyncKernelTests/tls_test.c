@@ -321,6 +321,34 @@ static void what_destructors_of_other_keys_set_is_destroyed(void) {
     CHECK_EQ(pthread_key_delete(foreign), 0);
 }
 
+/* It does without the kernel until the last pass, in which nothing is called any more of what it sets. */
+static void foreign_end_at_last(void *context) {
+    (void)context;
+    if (++foreign_calls < foreign_calls_wanted) {
+        pthread_setspecific(foreign, &foreign);
+        return;
+    }
+    void *value = make_value();
+    CHECK_STATUS(csk_tls_set(late, value), ESHUTDOWN);
+    destroy(value);
+}
+
+static void what_only_the_last_pass_would_set_is_refused(void) {
+    late = open_slot(NULL, destroy);
+    join_thread(start_thread(leave_a_value, (void *)(uintptr_t)late)); /* the kernel's key is there now */
+    CHECK_EQ(pthread_key_create(&foreign, foreign_end_at_last), 0);
+    foreign_calls = 0;
+#ifdef __SANITIZE_THREAD__
+    foreign_calls_wanted = PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+#else
+    foreign_calls_wanted = PTHREAD_DESTRUCTOR_ITERATIONS;
+#endif
+    join_thread(start_thread(use_foreign_key, &foreign));
+    CHECK_EQ(foreign_calls, foreign_calls_wanted);
+    CHECK_EQ(LOAD(&alive), 0);
+    CHECK_EQ(pthread_key_delete(foreign), 0);
+}
+
 /* ---- The order of the kernel's own stages ------------------------------------------------------------------------ */
 
 static char stages[16];
@@ -489,6 +517,7 @@ static const test_t tests[] = {
     TEST(a_destructor_that_never_stops_leaks_nothing),
     TEST(a_destructor_may_open_slots_and_move_the_table),
     TEST(what_destructors_of_other_keys_set_is_destroyed),
+    TEST(what_only_the_last_pass_would_set_is_refused),
     TEST(threads_leave_rcu_after_their_values_are_destroyed),
     TEST(refused_memory_leaves_all_as_it_was),
     TEST(short_lived_threads_leak_nothing),

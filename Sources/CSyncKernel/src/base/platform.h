@@ -27,6 +27,23 @@
 #define csk_cas(address, expected, desired, success_order) \
     __atomic_compare_exchange_n((address), (expected), (desired), 0, (success_order), __ATOMIC_RELAXED)
 
+/* GCC and clang say differently which sanitizer a build is for. */
+#ifdef __has_feature
+#define CSK_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define CSK_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || CSK_HAS_FEATURE(thread_sanitizer)
+#define CSK_UNDER_TSAN 1
+#else
+#define CSK_UNDER_TSAN 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || CSK_HAS_FEATURE(address_sanitizer)
+#define CSK_UNDER_ASAN 1
+#else
+#define CSK_UNDER_ASAN 0
+#endif
+
 /* Goes around a call that has no reason to fail where it stands, since what it may need was prepared before. */
 static inline void csk_cannot_fail(int status) { (void)status; }
 

@@ -21,7 +21,7 @@
 
 __thread unsigned long *csk_rcu_levels __attribute__((tls_model("initial-exec")));
 const csk_rcu_period_t *csk_rcu_period = CSK_RCU_FIRST_PERIOD;
-#ifdef CSK_UNDER_TSAN
+#if CSK_UNDER_TSAN
 char csk_rcu_order;
 #endif
 
@@ -89,7 +89,7 @@ static void enter(void) {
     if (self.state == NEW) csk_liburcu_decide_form();
     if (by_liburcu) enter_liburcu();
     else enter_own();
-#ifndef CSK_UNDER_TSAN
+#if !CSK_UNDER_TSAN
     if (self.state == KEEPS && csk_liburcu_has_membarrier()) csk_rcu_levels = own_word();
 #endif
 }

@@ -4,19 +4,11 @@
 
 #include "base/platform.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define CSK_UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CSK_UNDER_TSAN 1
-#endif
-#endif
-
 /* liburcu is not instrumented, so ThreadSanitizer does not see that a reclaiming function runs after the sections that
  * ended before it, nor that an entry was complete before it stood in a hash table. In builds with it, leaving a
  * section, retiring and inserting release one variable, and reclaiming functions and lookups acquire it. That promises
  * no more than liburcu does. */
-#ifdef CSK_UNDER_TSAN
+#if CSK_UNDER_TSAN
 void __tsan_acquire(void *);
 void __tsan_release(void *);
 extern char csk_rcu_order;

@@ -26,15 +26,8 @@
 #include "thread/thread_exit.h"
 
 /* A sanitizer must see each block end. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CSK_BLOCKS_ARE_KEPT 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CSK_BLOCKS_ARE_KEPT 0
-#endif
-#endif
 #ifndef CSK_BLOCKS_ARE_KEPT
-#define CSK_BLOCKS_ARE_KEPT 1
+#define CSK_BLOCKS_ARE_KEPT !(CSK_UNDER_ASAN || CSK_UNDER_TSAN)
 #endif
 
 /* The explorer has smaller limits. */

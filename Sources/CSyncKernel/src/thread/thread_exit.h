@@ -7,7 +7,9 @@
  *
  * Enrolling is good for one call. A function may use a later stage, or a foreign destructor may enrol a stage
  * afterwards. That stage is enrolled anew, and is called in the same pass or in another one. The system makes
- * PTHREAD_DESTRUCTOR_ITERATIONS passes at most. */
+ * PTHREAD_DESTRUCTOR_ITERATIONS passes at most. A thread that was enrolled before it ended counts them. One that is
+ * enrolled first by a foreign destructor can't know how many there were: in the last one its functions are not
+ * called. */
 #ifndef CSK_INTERNAL_THREAD_EXIT_H
 #define CSK_INTERNAL_THREAD_EXIT_H
 
