@@ -4,6 +4,7 @@
 #include "child.h"
 
 #include <csynckernel/csynckernel.h>
+#include <limits.h>
 
 #include "base/platform.h"
 #include "rcu_fixture.h"
@@ -338,6 +339,20 @@ static void the_thread_that_forked_ends(void) {
     use_everything(NULL);
 }
 
-TEST_MAIN(TEST(children_of_a_busy_process), TEST(fork_inside_a_section), TEST(fork_beside_a_section_that_does_not_end),
+/* It comes first: the library may have asked the system for nothing yet. With liburcu the word is liburcu's still, which
+ * clears it by its own key when the thread ends. */
+static void a_section_ends_with_the_thread_that_forked_where_no_key_is_left(void) {
+    NOT_UNDER_TSAN();
+    pthread_key_t keys[PTHREAD_KEYS_MAX];
+    int count = 0;
+    while (count < PTHREAD_KEYS_MAX && pthread_key_create(&keys[count], NULL) == 0) count++;
+    CHECK_STATUS(csk_rcu_read_lock(), 0);
+    in_a_child(end_the_forking_thread, NULL);
+    CHECK_STATUS(csk_rcu_read_unlock(), 0);
+    while (count > 0) pthread_key_delete(keys[--count]);
+}
+
+TEST_MAIN(TEST(a_section_ends_with_the_thread_that_forked_where_no_key_is_left), TEST(children_of_a_busy_process),
+          TEST(fork_inside_a_section), TEST(fork_beside_a_section_that_does_not_end),
           TEST(fork_beside_a_reclaiming_function), TEST(fork_inside_a_reclaiming_function), TEST(fork_beside_barriers),
           TEST(fork_beside_a_step), TEST(the_thread_that_forked_ends))
