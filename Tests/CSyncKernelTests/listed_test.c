@@ -1,6 +1,8 @@
 /* listed_test.c: the list of objects at which callbacks wait. */
 #include "observe/listed.h"
 
+#include "base/hooks.h"
+
 #include "test.h"
 
 enum { OBJECTS = 64 };
@@ -68,5 +70,17 @@ static void a_suspended_queue_is_no_callback(void) {
     CHECK(!csk_listed_has_callbacks());
 }
 
+/* The count once began again at 0, and nothing was listed although many wanted it. It comes last: the list stays on. */
+static void callbacks_stay_listed_however_many_want_it(void) {
+    csk_inspect_callbacks(false);
+    CHECK(!csk_callbacks_are_listed());
+    for (int i = 0; i < UINT16_MAX + 2; i++) {
+        csk_inspect_callbacks(true);
+        CHECK(csk_callbacks_are_listed());
+    }
+    csk_inspect_callbacks(false);
+    CHECK(csk_callbacks_are_listed());
+}
+
 TEST_MAIN(TEST(each_object_is_read_once), TEST(an_object_is_of_the_kind_that_it_is_now),
-          TEST(a_suspended_queue_is_no_callback))
+          TEST(a_suspended_queue_is_no_callback), TEST(callbacks_stay_listed_however_many_want_it))

@@ -30,18 +30,13 @@ CSK_STATIC_ASSERT(sizeof((csk_listed_cursor_t *)0)->found / sizeof((csk_listed_c
 static part_t parts[CSK_LISTED_PARTS];
 static uint64_t refused;
 
-/* How many want the list is counted in the word of works itself. */
+/* How many want the list is counted in the word of works itself. Once there is no room for more, it stays on. */
 void csk_inspect_callbacks(bool on) {
-    uint16_t *wanted = &csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], before;
-    if (on) {
-        csk_subscribe();
-        before = csk_fetch_add(wanted, (uint16_t)1, CSK_RELAXED);
-        csk_tell_program(before != 0, true);
-        return;
-    }
-    before = csk_load(wanted, CSK_RELAXED);
-    while (before != 0 && !csk_cas(wanted, &before, (uint16_t)(before - 1), CSK_RELAXED)) {}
-    csk_tell_program(before != 0, before > 1);
+    uint16_t *wanted = &csk_told.of_works.each[TOLD_WORK_BY_PROGRAM], before = csk_load(wanted, CSK_RELAXED), after;
+    if (on) csk_subscribe();
+    do after = (uint16_t)(before == UINT16_MAX ? before : on ? before + 1 : before - (before != 0));
+    while (!csk_cas(wanted, &before, after, CSK_RELAXED));
+    csk_tell_program(before != 0, after != 0);
 }
 
 uint64_t csk_listed_refused(void) { return csk_load(&refused, CSK_RELAXED); }
