@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-/* The length of the UTF-8 sequence that begins here, by the table of RFC 3629; 0 where none does. It reads no byte
- * behind one that does not belong to it, such as the zero at the end. */
-static size_t sequence(const unsigned char *at) {
+/* By the table of RFC 3629. It reads no byte behind one that does not belong to it, such as the zero at the end. */
+size_t csk_utf8_length(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
     if (at[0] < 0x80) return 1;
     if (at[0] < 0xC2 || at[0] > 0xF4) return 0;
     size_t length = at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
@@ -22,7 +22,7 @@ void csk_copy_line(char *to, size_t room, const char *text) {
     size_t length = strlen(to), begin = length;
     if (text[length] != 0) { /* cut: perhaps behind the first bytes of a character */
         while (begin > 0 && length - begin < 3 && ((unsigned char)to[begin - 1] & 0xC0) == 0x80) begin--;
-        if (begin > 0 && (unsigned char)to[begin - 1] >= 0xC0 && sequence((unsigned char *)&to[begin - 1]) == 0)
+        if (begin > 0 && (unsigned char)to[begin - 1] >= 0xC0 && csk_utf8_length(&to[begin - 1]) == 0)
             to[begin - 1] = 0;
     }
     for (char *at = to; *at != 0; at++)
@@ -34,7 +34,7 @@ static void replace(char *name) {
     char text[CSK_TEXT_ROOM];
     size_t size = 0;
     for (const char *at = name; *at != 0;) {
-        size_t length = sequence((const unsigned char *)at), kept = length != 0 ? length : sizeof replacement - 1;
+        size_t length = csk_utf8_length(at), kept = length != 0 ? length : sizeof replacement - 1;
         if (size + kept >= sizeof text) break;
         memcpy(text + size, length != 0 ? at : replacement, kept);
         size += kept;

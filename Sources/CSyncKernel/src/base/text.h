@@ -15,6 +15,9 @@ static inline void csk_copy_text(char *to, size_t room, const char *text) {
  * characters become spaces. */
 void csk_copy_line(char *to, size_t room, const char *text);
 
+/* The length of the UTF-8 character that begins there; 0 where none does. */
+size_t csk_utf8_length(const char *text);
+
 /* How long the names are that the metrics and the profile keep, with the zero at the end. */
 enum { CSK_TEXT_ROOM = 128 };
 

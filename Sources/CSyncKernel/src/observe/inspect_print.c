@@ -1,55 +1,16 @@
-/* inspect_print.c: a view as text and as JSON. It is written through a buffer on the stack, without stdio and malloc,
- * so that it can be written while other threads are stuck inside of these.
- *
- * More than 400 lines: the two formats have one member after the other in common. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+/* inspect_print.c: a view as text and as JSON. */
 #include <sys/mman.h>
 
 #include "base/platform.h"
 #include "base/sizes.h"
+#include "base/text.h"
 #include "csynckernel/inspect.h"
 #include "csynckernel/pool.h"
+#include "observe/writer.h"
 
 enum { VIEW_OBJECTS = 1024, VIEW_WAITERS = 8192 };
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
-
-typedef struct {
-    csk_print_t print;
-    void *context;
-    int status;
-    size_t used;
-    char buffer[4096];
-} writer_t;
-
-static void flush(writer_t *to) {
-    if (to->status == 0 && to->used != 0) to->status = to->print(to->context, to->buffer, to->used);
-    to->used = 0;
-}
-
-static void put_bytes(writer_t *to, const char *bytes, size_t size) {
-    while (size != 0) {
-        size_t room = sizeof to->buffer - to->used, part = size < room ? size : room;
-        memcpy(to->buffer + to->used, bytes, part);
-        to->used += part;
-        bytes += part;
-        size -= part;
-        if (to->used == sizeof to->buffer) flush(to);
-    }
-}
-static void put(writer_t *to, const char *text) { put_bytes(to, text, strlen(text)); }
-
-/* Short pieces only. vsnprintf of numbers and strings uses neither memory nor streams. */
-__attribute__((format(printf, 2, 3))) static void putf(writer_t *to, const char *format, ...) {
-    char piece[256];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(piece, sizeof piece, format, arguments);
-    va_end(arguments);
-    if (length > 0) put_bytes(to, piece, (size_t)length < sizeof piece ? (size_t)length : sizeof piece - 1);
-}
 
 static int64_t priority_of(csk_rank_t rank) { return rank >> 2; }
 
@@ -224,27 +185,11 @@ static void put_text(writer_t *to, const csk_inspection_t *view) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* How many bytes the UTF-8 character there has; 0: it is none. */
-static size_t utf8_length(const char *text) {
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = 0;
-    if (bytes[0] < 0x80) length = 1;
-    else if (bytes[0] >= 0xc2 && bytes[0] < 0xe0) length = 2;
-    else if (bytes[0] >= 0xe0 && bytes[0] < 0xf0) length = 3;
-    else if (bytes[0] >= 0xf0 && bytes[0] < 0xf5) length = 4;
-    for (size_t i = 1; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80) return 0;
-    /* Neither longer than need be, nor a surrogate, nor above the last. */
-    if ((bytes[0] == 0xe0 && bytes[1] < 0xa0) || (bytes[0] == 0xed && bytes[1] > 0x9f)) return 0;
-    if ((bytes[0] == 0xf0 && bytes[1] < 0x90) || (bytes[0] == 0xf4 && bytes[1] > 0x8f)) return 0;
-    return length;
-}
-
 /* A name may have been cut inside of a character. */
 static void put_string(writer_t *to, const char *text) {
     put(to, "\"");
     while (*text != 0) {
-        size_t length = utf8_length(text);
+        size_t length = csk_utf8_length(text);
         if (length == 0) put(to, "\\ufffd");
         else if (*text == '"' || *text == '\\') putf(to, "\\%c", *text);
         else if ((unsigned char)*text < ' ') putf(to, "\\u%04x", (unsigned)(unsigned char)*text);

@@ -1,45 +1,13 @@
 /* openmetrics.c: what was counted as text of OpenMetrics 1.0
  * (github.com/OpenObservability/OpenMetrics/blob/main/specification/OpenMetrics.md).
  *
- * The samples of one family stand together, so the table is read once for each family. No number is written in the way
- * of the program's locale. */
+ * The samples of one family stand together, so the table is read once for each family. */
 #include "csynckernel/metrics.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "csynckernel/inspect.h"
 #include "csynckernel/observe.h"
 #include "base/platform.h"
-
-typedef struct {
-    csk_print_t print;
-    void *context;
-    int status;
-    size_t size;
-    char text[2048];
-} writer_t;
-
-static void flush(writer_t *writer) {
-    if (writer->status == 0 && writer->size != 0)
-        writer->status = writer->print(writer->context, writer->text, writer->size);
-    writer->size = 0;
-}
-static void put_bytes(writer_t *writer, const char *bytes, size_t size) {
-    if (size > sizeof writer->text - writer->size) flush(writer);
-    memcpy(writer->text + writer->size, bytes, size);
-    writer->size += size;
-}
-static void put(writer_t *writer, const char *text) { put_bytes(writer, text, strlen(text)); }
-static void put_number(writer_t *writer, uint64_t number) {
-    char text[24];
-    put_bytes(writer, text, (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)number));
-}
-static void put_seconds(writer_t *writer, int64_t span_ns) {
-    char text[40];
-    long long s = (long long)(span_ns / 1000000000), ns = (long long)(span_ns % 1000000000);
-    put_bytes(writer, text, (size_t)snprintf(text, sizeof text, "%lld.%09lld", s, ns));
-}
+#include "observe/writer.h"
 
 /* Names are in UTF-8, of which these three bytes alone are written in another way. */
 static void put_escaped(writer_t *writer, const char *name) {
@@ -74,32 +42,27 @@ static const char *kind_of(const csk_metrics_entry_t *entry) {
     }
 }
 
-/* The name of a sample, and its labels up to the last one, which the caller writes with the brace behind it. */
-static void begin_sample(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry) {
-    put(writer, sample);
-    if (entry->name == NULL) return;
-    put(writer, "{");
-    if (entry->what == CSK_METRICS_WAITS) {
-        put(writer, "kind=\"");
-        put(writer, kind_of(entry));
-        put(writer, "\",");
+/* The name of a sample, and its labels up to the last one, which has the label and value, if `label` is not NULL. */
+static void begin_sample(writer_t *writer, const char *family, const char *suffix, const csk_metrics_entry_t *entry,
+                         const char *label, const char *value) {
+    putf(writer, "%s%s", family, suffix);
+    if (entry->name != NULL) {
+        put(writer, "{");
+        if (entry->what == CSK_METRICS_WAITS) putf(writer, "kind=\"%s\",", kind_of(entry));
+        put(writer, "name=\"");
+        put_escaped(writer, entry->name);
+        put(writer, "\"");
     }
-    put(writer, "name=\"");
-    put_escaped(writer, entry->name);
-    put(writer, "\"");
-}
-static void end_labels(writer_t *writer, const csk_metrics_entry_t *entry) {
-    put(writer, entry->name != NULL ? "} " : " ");
-}
-static void put_label(writer_t *writer, const csk_metrics_entry_t *entry, const char *label, const char *value) {
-    put(writer, entry->name != NULL ? "," : "{");
-    put(writer, label);
-    put(writer, "=\"");
-    put(writer, value);
-    put(writer, "\"} ");
+    if (label != NULL) putf(writer, "%s%s=\"%s\"", entry->name != NULL ? "," : "{", label, value);
+    put(writer, entry->name != NULL || label != NULL ? "} " : " ");
 }
 
-/* ---- Histograms -------------------------------------------------------------------------------------------------- */
+static void put_number(writer_t *writer, uint64_t number) { putf(writer, "%llu\n", (unsigned long long)number); }
+static void put_seconds(writer_t *writer, int64_t span_ns) {
+    putf(writer, "%lld.%09lld\n", (long long)(span_ns / 1000000000), (long long)(span_ns % 1000000000));
+}
+
+/* ---- Families ---------------------------------------------------------------------------------------------------- */
 
 /* 2^i us, as OpenMetrics wants numbers in this label to be written. */
 static const char *const bounds[CSK_METRICS_BUCKETS] = {
@@ -109,146 +72,102 @@ static const char *const bounds[CSK_METRICS_BUCKETS] = {
     "2.097152", "4.194304", "8.388608", "16.777216", "33.554432", "67.108864", "+Inf",
 };
 
+/* What is said of a family, and what is written of each entry of one kind: `at` is where the entry has it. */
 typedef struct {
-    const char *bucket, *count, *sum;
-} histogram_t;
+    const char *name, *type, *help;
+    uint32_t what;
+    void (*put)(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at);
+    size_t at;
+} family_t;
 
-static void put_histogram(writer_t *writer, const histogram_t *samples, const csk_metrics_histogram_t *spans,
-                          const csk_metrics_entry_t *entry) {
+static void put_spans(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at) {
+    const csk_metrics_histogram_t *spans = at;
     uint64_t up_to = 0;
     for (uint32_t i = 0; i < CSK_METRICS_BUCKETS; i++) {
-        begin_sample(writer, samples->bucket, entry);
-        put_label(writer, entry, "le", bounds[i]);
+        begin_sample(writer, family, "_bucket", entry, "le", bounds[i]);
         put_number(writer, up_to += spans->buckets[i]);
-        put(writer, "\n");
     }
-    begin_sample(writer, samples->count, entry);
-    end_labels(writer, entry);
+    begin_sample(writer, family, "_count", entry, NULL, NULL);
     put_number(writer, spans->count);
-    put(writer, "\n");
-    begin_sample(writer, samples->sum, entry);
-    end_labels(writer, entry);
+    begin_sample(writer, family, "_sum", entry, NULL, NULL);
     put_seconds(writer, spans->sum_ns);
-    put(writer, "\n");
 }
 
-/* ---- Families ---------------------------------------------------------------------------------------------------- */
-
-static void waits(const csk_metrics_entry_t *entry, void *writer) {
-    static const histogram_t samples = { "csk_wait_seconds_bucket", "csk_wait_seconds_count", "csk_wait_seconds_sum" };
-    if (entry->what == CSK_METRICS_WAITS) put_histogram(writer, &samples, &entry->spans, entry);
-}
-
-static void outcomes(const csk_metrics_entry_t *entry, void *writer) {
+static void put_outcomes(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at) {
     static const char *const names[] = { "granted", "timed_out", "refused" };
-    const uint64_t numbers[] = { entry->granted, entry->timed_out, entry->refused };
-    for (int i = 0; i < 3 && entry->what == CSK_METRICS_WAITS; i++) {
-        begin_sample(writer, "csk_waits_total", entry);
-        put_label(writer, entry, "outcome", names[i]);
-        put_number(writer, numbers[i]);
-        put(writer, "\n");
+    for (int i = 0; i < 3; i++) {
+        begin_sample(writer, family, "_total", entry, "outcome", names[i]);
+        put_number(writer, ((const uint64_t *)at)[i]);
     }
 }
+CSK_STATIC_ASSERT(offsetof(csk_metrics_entry_t, refused) == offsetof(csk_metrics_entry_t, granted) + 16, "in a row");
 
-static void longest(const csk_metrics_entry_t *entry, void *writer) {
-    if (entry->what != CSK_METRICS_WAITS) return;
-    begin_sample(writer, "csk_longest_wait_seconds", entry);
-    end_labels(writer, entry);
-    put_seconds(writer, entry->spans.longest_ns);
-    put(writer, "\n");
+static void put_total(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at) {
+    begin_sample(writer, family, "_total", entry, NULL, NULL);
+    put_number(writer, *(const uint64_t *)at);
 }
-
-static void lateness(const csk_metrics_entry_t *entry, void *writer) {
-    static const histogram_t samples = { "csk_timer_lateness_seconds_bucket", "csk_timer_lateness_seconds_count",
-                                         "csk_timer_lateness_seconds_sum" };
-    if (entry->what == CSK_METRICS_TIMERS) put_histogram(writer, &samples, &entry->spans, entry);
+static void put_gauge(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at) {
+    begin_sample(writer, family, "", entry, NULL, NULL);
+    put_number(writer, *(const uint64_t *)at);
 }
-
-static void works_spans(const csk_metrics_entry_t *entry, void *writer) {
-    static const histogram_t samples = { "csk_work_waiting_seconds_bucket", "csk_work_waiting_seconds_count",
-                                         "csk_work_waiting_seconds_sum" };
-    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->spans, entry);
-}
-static void works_runs(const csk_metrics_entry_t *entry, void *writer) {
-    static const histogram_t samples = { "csk_work_running_seconds_bucket", "csk_work_running_seconds_count",
-                                         "csk_work_running_seconds_sum" };
-    if (entry->what == CSK_METRICS_WORKS) put_histogram(writer, &samples, &entry->runs, entry);
+static void put_gauge_of_time(writer_t *writer, const char *family, const csk_metrics_entry_t *entry, const void *at) {
+    begin_sample(writer, family, "", entry, NULL, NULL);
+    put_seconds(writer, *(const int64_t *)at);
 }
 
-static void put_works(writer_t *writer, const char *sample, const csk_metrics_entry_t *entry, uint64_t number) {
-    if (entry->what != CSK_METRICS_WORKS) return;
-    begin_sample(writer, sample, entry);
-    end_labels(writer, entry);
-    put_number(writer, number);
-    put(writer, "\n");
-}
-static void works_refused(const csk_metrics_entry_t *entry, void *writer) {
-    put_works(writer, "csk_works_refused_total", entry, entry->refused);
-}
-static void works_dropped(const csk_metrics_entry_t *entry, void *writer) {
-    put_works(writer, "csk_works_dropped_total", entry, entry->dropped);
-}
-static void works_waiting(const csk_metrics_entry_t *entry, void *writer) {
-    put_works(writer, "csk_most_works_waiting", entry, entry->most_waiting);
+#define AT(member) offsetof(csk_metrics_entry_t, member)
+static const family_t families[] = {
+    { "csk_wait_seconds", "histogram", "How long waits took, whatever became of them.", CSK_METRICS_WAITS, put_spans,
+      AT(spans) },
+    { "csk_waits", "counter", "Waits that ended, by what became of them.", CSK_METRICS_WAITS, put_outcomes,
+      AT(granted) },
+    { "csk_longest_wait_seconds", "gauge", "The longest wait so far.", CSK_METRICS_WAITS, put_gauge_of_time,
+      AT(spans.longest_ns) },
+    { "csk_timer_lateness_seconds", "histogram", "How long after their deadlines the functions of timers were called.",
+      CSK_METRICS_TIMERS, put_spans, AT(spans) },
+    { "csk_works_refused", "counter", "Works and callers that work queues did not accept.", CSK_METRICS_WORKS,
+      put_total, AT(refused) },
+    { "csk_works_dropped", "counter", "Works that were accepted, and were dropped or cancelled by a shutdown.",
+      CSK_METRICS_WORKS, put_total, AT(dropped) },
+    { "csk_work_waiting_seconds", "histogram", "How long works waited to begin, estimated from one in 1024.",
+      CSK_METRICS_WORKS, put_spans, AT(spans) },
+    { "csk_work_running_seconds", "histogram", "How long works ran, estimated from one in 1024.", CSK_METRICS_WORKS,
+      put_spans, AT(runs) },
+    { "csk_most_works_waiting", "gauge", "The most works that have waited in a queue so far (with a bound: when full).",
+      CSK_METRICS_WORKS, put_gauge, AT(most_waiting) },
+};
+
+typedef struct {
+    writer_t writer;
+    const family_t *family;
+} text_t;
+
+static void put_entry(const csk_metrics_entry_t *entry, void *context) {
+    text_t *text = context;
+    const family_t *family = text->family;
+    if (entry->what == family->what) family->put(&text->writer, family->name, entry, (const char *)entry + family->at);
 }
 
-static void put_family(writer_t *writer, const char *head, void (*each)(const csk_metrics_entry_t *, void *)) {
-    put(writer, head);
-    csk_metrics_read(each, writer);
+static void put_head(writer_t *writer, const char *name, const char *type, const char *help) {
+    size_t length = strlen(name), unit = sizeof "_seconds" - 1;
+    putf(writer, "# TYPE %s %s\n", name, type);
+    if (length > unit && strcmp(name + length - unit, "_seconds") == 0) putf(writer, "# UNIT %s seconds\n", name);
+    putf(writer, "# HELP %s %s\n", name, help);
 }
 
 int csk_metrics_print(csk_print_t print, void *context) {
-    writer_t writer = { .print = print, .context = context };
+    text_t text = { .writer = { .print = print, .context = context } };
     int before = csk_platform_keep_thread();
-    put_family(&writer,
-               "# TYPE csk_wait_seconds histogram\n"
-               "# UNIT csk_wait_seconds seconds\n"
-               "# HELP csk_wait_seconds How long waits took, whatever became of them.\n",
-               waits);
-    put_family(&writer,
-               "# TYPE csk_waits counter\n"
-               "# HELP csk_waits Waits that ended, by what became of them.\n",
-               outcomes);
-    put_family(&writer,
-               "# TYPE csk_longest_wait_seconds gauge\n"
-               "# UNIT csk_longest_wait_seconds seconds\n"
-               "# HELP csk_longest_wait_seconds The longest wait so far.\n",
-               longest);
-    put_family(
-        &writer,
-        "# TYPE csk_timer_lateness_seconds histogram\n"
-        "# UNIT csk_timer_lateness_seconds seconds\n"
-        "# HELP csk_timer_lateness_seconds How long after their deadlines the functions of timers were called.\n",
-        lateness);
-    put_family(&writer,
-               "# TYPE csk_works_refused counter\n"
-               "# HELP csk_works_refused Works and callers that work queues did not accept.\n",
-               works_refused);
-    put_family(&writer,
-               "# TYPE csk_works_dropped counter\n"
-               "# HELP csk_works_dropped Works that were accepted, and were dropped or cancelled by a shutdown.\n",
-               works_dropped);
-    put_family(&writer,
-               "# TYPE csk_work_waiting_seconds histogram\n"
-               "# UNIT csk_work_waiting_seconds seconds\n"
-               "# HELP csk_work_waiting_seconds How long works waited to begin, estimated from one in 1024.\n",
-               works_spans);
-    put_family(&writer,
-               "# TYPE csk_work_running_seconds histogram\n"
-               "# UNIT csk_work_running_seconds seconds\n"
-               "# HELP csk_work_running_seconds How long works ran, estimated from one in 1024.\n",
-               works_runs);
-    put_family(
-        &writer,
-        "# TYPE csk_most_works_waiting gauge\n"
-        "# HELP csk_most_works_waiting The most works that have waited in a queue so far (with a bound: when full).\n",
-        works_waiting);
-    put(&writer, "# TYPE csk_metrics_lost counter\n"
-                 "# HELP csk_metrics_lost Waits that were not counted, because the table was full.\n"
-                 "csk_metrics_lost_total ");
-    put_number(&writer, csk_metrics_lost());
-    put(&writer, "\n# EOF\n");
-    flush(&writer);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        text.family = &families[i];
+        put_head(&text.writer, text.family->name, text.family->type, text.family->help);
+        csk_metrics_read(put_entry, &text);
+    }
+    put_head(&text.writer, "csk_metrics_lost", "counter", "Waits that were not counted, because the table was full.");
+    put(&text.writer, "csk_metrics_lost_total ");
+    put_number(&text.writer, csk_metrics_lost());
+    put(&text.writer, "# EOF\n");
+    flush(&text.writer);
     csk_platform_let_thread_go(before);
-    return writer.status;
+    return text.writer.status;
 }
