@@ -139,11 +139,11 @@ static void adopt_and_leave(csk_waiter_t *waiter, void *context, int status) {
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
 }
 
-/* A grace period of an hour, so that no grant is lost on a machine that stands still for a moment. */
+/* A grace period of half an hour, so that no grant is lost on a machine that stands still for a moment. */
 static void adopted_one_by_another(void) {
     make_chain(CSK_GATE_FAST);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
-    csk_gate_attr_t attr = { .grace_us = 3600 * 1000 * 1000U };
+    csk_gate_attr_t attr = { .grace_us = 1800 * 1000 * 1000U };
     CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
     for (long i = 0; i < CHAIN; i++)

@@ -18,10 +18,14 @@ static void zero_filled_memory_is_a_free_gate(void) {
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
 }
 
-static void an_unknown_policy_is_refused(void) {
+static void an_unknown_policy_and_too_long_a_grace_are_refused(void) {
     csk_gate_t gate;
     csk_gate_attr_t attr = { .policy = 3 };
     CHECK_STATUS(csk_gate_init(&gate, &attr), EINVAL);
+    attr = (csk_gate_attr_t){ .grace_us = (uint32_t)INT32_MAX + 1 };
+    CHECK_STATUS(csk_gate_init(&gate, &attr), EINVAL);
+    attr.grace_us--;
+    CHECK_STATUS(csk_gate_init(&gate, &attr), 0);
     CHECK_STATUS(csk_gate_init(&gate, NULL), 0);
 }
 
@@ -230,7 +234,7 @@ static void of_grant_and_timeout_exactly_one_wins(void) {
     }
 }
 
-TEST_MAIN(TEST(zero_filled_memory_is_a_free_gate), TEST(an_unknown_policy_is_refused),
+TEST_MAIN(TEST(zero_filled_memory_is_a_free_gate), TEST(an_unknown_policy_and_too_long_a_grace_are_refused),
           TEST(mistakes_are_reported_and_change_nothing), TEST(a_disowned_gate_is_held_until_any_thread_unlocks_it),
           TEST(recursion_counts_levels), TEST(highest_to_the_front_lowest_to_the_back),
           TEST(priorities_order_and_arrival_decides_within_one), TEST(five_hundred_threads_wait_in_order),

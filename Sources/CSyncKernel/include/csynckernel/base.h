@@ -74,9 +74,14 @@
 
 #if defined(__GNUC__)
 #define CSK_API __attribute__((visibility("default")))
-/* Marks functions whose status says whether what follows may be done at all. Swift code says so itself where it ignores
- * such a status. SHOULD_USE is for a call that fails only after a mistake, or where the program closes the object: a
- * cast to void tells GCC too that the status is not needed. */
+/* Marks functions whose status says whether the caller has got what it asked for, and so whether what follows may be
+ * done: entering, waiting and trying, adopting, queueing and starting, making what needs memory, taking a view, and
+ * destroying a work queue, whose works may still run. Not marked are those that fail only after a mistake (making in
+ * place, leaving, posting, destroying), those that say whether there was something to end (cancelling, raising), waits
+ * for a signal, after which the program looks for itself, and those without which it does the same: names, marks, and
+ * whatever watches. Swift code says so itself where it ignores such a status. SHOULD_USE is for a call that fails only
+ * after a mistake, or where the program closes the object: a cast to void tells GCC too that the status is not
+ * needed. */
 #if defined(__swift__)
 #define CSK_MUST_USE
 #else

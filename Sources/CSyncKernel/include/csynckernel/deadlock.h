@@ -83,7 +83,7 @@ enum { CSK_DEADLOCK_PARTIES = 32, CSK_DEADLOCK_FRAMES = 32, CSK_DEADLOCKS_KEPT =
 /* Begins the watch, or changes its limit: waits are checked once they are `after_ns` old. 0 stands for 1 s. A deadlock
  * is reported after that and about 150 ms. The first call maps 4 MiB of address space for the rest of the process.
  * Returns 0, EINVAL for a negative limit, ENOMEM, or EAGAIN (no thread). Never blocks. */
-CSK_API CSK_MUST_USE int csk_deadlock_watch(int64_t after_ns);
+CSK_API int csk_deadlock_watch(int64_t after_ns);
 /* Ends the watch. What was reported stays. A check that has begun is completed. */
 CSK_API void csk_deadlock_end_watching(void);
 /* Returns true while the watch is on in this process. Never blocks. */

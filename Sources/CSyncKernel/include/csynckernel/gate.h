@@ -94,8 +94,8 @@ typedef struct csk_gate_attr {
     uint32_t bypass_limit; /* a waiter that this many later arrivals have overtaken goes next; 0: that holds of those
                               whose rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict
                               priority */
-    uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait; 0: 1000. More than
-                              INT32_MAX counts as that */
+    uint32_t grace_us;     /* how long a provisional grant stays the first time when others wait; 0: 1000. At most
+                              INT32_MAX */
 } csk_gate_attr_t;
 
 /* The fields belong to the library; src/lock/gate_words.h says what may change each. */
@@ -132,7 +132,7 @@ struct csk_gate {
 #endif
 
 /* Makes a free gate with the attributes of `attr`. NULL stands for FAST without a limit of its own. Returns 0, or
- * EINVAL for an unknown policy or size. */
+ * EINVAL for an unknown policy or size, or too long a grace. */
 CSK_API int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr);
 /* Ends the use of a gate. Returns EBUSY while the gate is held or has waiters; it stays usable then. A closed gate that
  * its closing waiter holds can be destroyed. */

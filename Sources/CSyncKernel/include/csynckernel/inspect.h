@@ -267,7 +267,7 @@ CSK_API int csk_inspect_print(const csk_inspection_t *inspection, uint32_t forma
  * process serves there, or the file is no socket (that of a process that is gone is replaced); EAGAIN or ENOMEM: no
  * thread or memory; or what the system says of the path, such as EACCES and ENOENT. Blocks for no longer than the file
  * system does, and for 1 s at most while another process is about to serve in the same folder. */
-CSK_API CSK_MUST_USE int csk_inspect_serve(const char *path, int signal);
+CSK_API int csk_inspect_serve(const char *path, int signal);
 /* Ends that: the file is removed, clients are dropped, the signal has its former disposition, unless the program has
  * given it another since, and the thread has ended. One file, an eventfd for the next serving, stays open. Returns 0,
  * or EPERM where it does not serve. It blocks until the thread has done what it is doing. */

@@ -59,7 +59,7 @@ enum { CSK_NAME_MAX = 127 };
  * gate have one address, and one name. The updates of a snapshot wait at the gate `updating`, which has a name of its
  * own. Returns 0; EINVAL for NULL, and for a name that is empty, longer than CSK_NAME_MAX bytes, or has control
  * characters; or ENOMEM. After an error the object is called as before. Never blocks for long. O(1) amortized. */
-CSK_API CSK_MUST_USE int csk_name(const void *object, const char *name);
+CSK_API int csk_name(const void *object, const char *name);
 
 /* Ends the name that csk_name gave. Does nothing for an object without one. O(1). */
 CSK_API void csk_unname(const void *object);

@@ -258,11 +258,14 @@ static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
 CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 
 /* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is
- * still true. After any error the thread is still a reader. EDEADLK: another reader waits to upgrade and neither could
- * end, or this thread has read more than once, or (with reader bias) a writer waits for this reader already. After
- * EDEADLK the thread should leave, and take the write lock. EPERM: the thread does not read. Where another reader is
- * inside, csk_rwlock_tryupgrade gives EBUSY and a deadline that has passed ETIMEDOUT, also where that reader waits to
- * upgrade: a thread that tries again and again must leave in between. */
+ * still true. After any error the thread is still a reader.
+ *
+ *   EDEADLK     it would wait for ever, unless it leaves: it has read more than once, another reader waits to upgrade,
+ *               or (with reader bias) a writer waits for this reader already. It should leave, and take the write lock
+ *   EBUSY       by csk_rwlock_tryupgrade alone, which does not ask what others wait for: they are inside. So a thread
+ *               that tries again and again must leave in between
+ *   ETIMEDOUT   the same when the deadline has passed
+ *   EPERM       the thread does not read */
 CSK_API CSK_MUST_USE int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns);
 CSK_API CSK_MUST_USE int csk_rwlock_tryupgrade(csk_rwlock_t *lock);
 

@@ -30,10 +30,10 @@ static uint64_t identity(void) {
 int csk_gate_init(csk_gate_t *gate, const csk_gate_attr_t *attr) {
     csk_gate_t fresh = CSK_GATE_INITIALIZER;
     if (attr != NULL) {
-        if (!CSK_KNOWS_SIZE_OF(attr) || attr->policy > CSK_GATE_STRICT) return EINVAL;
+        if (!CSK_KNOWS_SIZE_OF(attr) || attr->policy > CSK_GATE_STRICT || attr->grace_us > INT32_MAX) return EINVAL;
         fresh.policy = (uint8_t)attr->policy;
         fresh.bypass_limit = attr->bypass_limit;
-        fresh.grace_and_place = (attr->grace_us < INT32_MAX ? attr->grace_us : INT32_MAX) << 1;
+        fresh.grace_and_place = attr->grace_us << 1;
     }
     *gate = fresh;
     return 0;
