@@ -5,7 +5,6 @@
 
 #include "base/report.h"
 #include "wait/watchdog.h"
-#include "thread/name.h"
 #include "wait/waits.h"
 
 enum { ROUND_NS = 50000000, READING_NS = 2000000, REPORTS = 16 };
@@ -19,12 +18,7 @@ typedef struct {
     char name[128];
 } long_wait_t;
 
-static bool never_again(void *unused) {
-    (void)unused;
-    return false;
-}
-
-/* The record is READ. A condition variable may be gone, although its thread sleeps still. */
+/* The record is READ. */
 static bool is_long(csk_wait_record_t *record, int64_t now_ns, long_wait_t *found) {
     const csk_wait_t *wait = record->wait;
     if ((record->marked | record->asked) == CSK_THREAD_PLAIN || record->told == record->number) return false;
@@ -37,8 +31,7 @@ static bool is_long(csk_wait_record_t *record, int64_t now_ns, long_wait_t *foun
     found->thread_kind = record->marked == CSK_THREAD_MAIN || record->asked == CSK_THREAD_MAIN ? CSK_THREAD_MAIN
                          : record->marked != CSK_THREAD_PLAIN                                  ? record->marked
                                                                                                : record->asked;
-    uint32_t kind = wait->object_kind != CSK_OBJECT_COND ? wait->object_kind : CSK_OBJECT_OTHER;
-    csk_name_try_of(wait->object, kind, found->name, sizeof found->name, never_again, NULL);
+    csk_waits_name(wait, found->name, sizeof found->name);
     return true;
 }
 

@@ -278,11 +278,11 @@ static void run_worker(void *unused) {
     for (;;) reclaim_more();
 }
 
-/* Steps whose function has ended with its thread, or ran in the parent, won't end, unless that function had asked for
- * the next step. */
-static void forget_steps(const csk_rcu_node_t *lost) {
+/* Called under the lock for steps that have ended. Those whose function has ended with its thread, or ran in the parent,
+ * won't end, unless that function had asked for the next step. */
+static void forget_steps(const csk_rcu_node_t *node) {
     csk_rcu_steps_t **place = &rcu.steps;
-    while (*place != NULL && &(*place)->node != lost) place = &(*place)->older;
+    while (*place != NULL && &(*place)->node != node) place = &(*place)->older;
     if (*place != NULL) *place = (*place)->older;
 }
 
@@ -350,9 +350,7 @@ void csk_rcu_next_step(csk_rcu_steps_t *steps, csk_rcu_function_t function) {
 void csk_rcu_end_steps(csk_rcu_steps_t *steps) {
     if (steps->number == 0) return;
     csk_queue_lock(&rcu.lock);
-    csk_rcu_steps_t **place = &rcu.steps;
-    while (*place != steps) place = &(*place)->older;
-    *place = steps->older;
+    forget_steps(&steps->node);
     csk_queue_unlock(&rcu.lock);
 }
 

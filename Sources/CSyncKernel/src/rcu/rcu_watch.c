@@ -38,7 +38,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "rcu/rcu_readers.h"
-#include "thread/name.h"
 #include "wait/waits.h"
 #include "wait/watchdog.h"
 
@@ -68,25 +67,16 @@ typedef struct {
     char object_name[READER_NAME];
 } reader_t;
 
-static bool never_again(void *unused) {
-    (void)unused;
-    return false;
-}
-
-/* The record is READ. A condition variable may be gone, although its thread sleeps still. */
-static void note_wait(const csk_wait_t *wait, reader_t *reader) {
-    uint32_t kind = wait->object_kind != CSK_OBJECT_COND ? wait->object_kind : CSK_OBJECT_OTHER;
-    reader->object = wait->object;
-    csk_name_try_of(wait->object, kind, reader->object_name, sizeof reader->object_name, never_again, NULL);
-}
-
 static void find_waits(reader_t *readers, uint32_t count) {
     csk_waits_seen_t of_list = { 0 };
     int64_t until_ns = csk_platform_now() + reading_ns;
     csk_wait_record_t *record = csk_waits_next(NULL, until_ns, &of_list);
     for (; record != NULL; record = csk_waits_next(record, until_ns, &of_list))
-        for (uint32_t i = 0; i < count; i++)
-            if (record->thread_id == readers[i].thread_id) note_wait(record->wait, &readers[i]);
+        for (uint32_t i = 0; i < count; i++) {
+            if (record->thread_id != readers[i].thread_id) continue;
+            readers[i].object = record->wait->object;
+            csk_waits_name(record->wait, readers[i].object_name, sizeof readers[i].object_name);
+        }
 }
 
 static void write_what_it_does(const reader_t *reader, char *text, size_t size) {

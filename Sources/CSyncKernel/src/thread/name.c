@@ -197,7 +197,7 @@ bool csk_name_try_of(const void *object, uint32_t kind, char *buffer, size_t siz
     buffer[0] = 0;
     bool tries = csk_load(&csk_name_count, CSK_RELAXED) != 0;
     while (tries && pthread_mutex_trylock(&mutex) != 0)
-        if (!goes_on(context)) {
+        if (goes_on == NULL || !goes_on(context)) {
             own_name(object, kind, buffer, size);
             return false;
         }

@@ -15,8 +15,9 @@ static inline void csk_name_end(const void *object) {
     if (CSK_UNLIKELY(csk_load(&csk_name_count, CSK_RELAXED) != 0)) csk_unname(object);
 }
 
-/* csk_name_of for a view, which waits for no lock: that of the table is tried as long as `goes_on` says so. Returns
- * false where it could not be had. Then `buffer` may have the name that the object has by itself. */
+/* csk_name_of for a view, which waits for no lock: that of the table is tried as long as `goes_on` says so, or once if
+ * that is NULL. Returns false where it could not be had. Then `buffer` may have the name that the object has by
+ * itself. */
 bool csk_name_try_of(const void *object, uint32_t kind, char *buffer, size_t size, bool (*goes_on)(void *context),
                      void *context);
 

@@ -2,6 +2,7 @@
 #include "wait/waits.h"
 
 #include "base/list.h"
+#include "thread/name.h"
 #include "thread/thread_exit.h"
 
 const void *(*csk_waits_sections)(void);
@@ -179,6 +180,12 @@ csk_wait_record_t *csk_waits_next(csk_wait_record_t *current, int64_t until_ns, 
     } else seen->list_is_busy = true;
     if (current != NULL) give_back(current);
     return next;
+}
+
+/* A condition variable may be gone, although its thread sleeps still. */
+void csk_waits_name(const csk_wait_t *wait, char *buffer, size_t size) {
+    uint32_t kind = wait->object_kind != CSK_OBJECT_COND ? wait->object_kind : CSK_OBJECT_OTHER;
+    csk_name_try_of(wait->object, kind, buffer, size, NULL, NULL);
 }
 
 static void tell_about(const csk_wait_record_t *record, csk_inspected_thread_t *thread) {

@@ -133,6 +133,9 @@ enum csk_tried csk_waits_try_or_take_over(const csk_wait_record_t *record, uint3
  * give up. */
 bool csk_waits_may_try(const csk_wait_record_t *record, uint32_t *tries, int64_t until_ns);
 
+/* The name of what the wait is for, where the lock of the names is free. The record of the wait is READ. */
+void csk_waits_name(const csk_wait_t *wait, char *buffer, size_t size);
+
 /* Says of each thread that has a record, and whose identity is the thread pointer or the number of that record, what
  * the record says. Others are left as they are. Does nothing where the list's lock could not be had until
  * `until_ns`. */
