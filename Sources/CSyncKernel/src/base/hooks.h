@@ -216,36 +216,6 @@ void csk_told_queue_wait_end(const struct csk_workqueue_wait *wait, int status);
 
 /* `name` may be NULL. The waiter that was let in has waited since then; 0 where that is not known. Objects and works
  * may be gone: only their addresses are used. csk_probe_work_begin returns the time, for the end. */
-#ifdef CSK_NO_PROBES
-static inline void csk_probe_wait_begin(const void *object, uint32_t object_kind, csk_rank_t rank, const char *name) {
-    (void)object, (void)object_kind, (void)rank, (void)name;
-}
-static inline void csk_probe_wait_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t waited_ns,
-                                      int status, const char *name) {
-    (void)object, (void)object_kind, (void)rank, (void)waited_ns, (void)status, (void)name;
-}
-static inline void csk_probe_grant(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns,
-                                   uint32_t how) {
-    (void)object, (void)object_kind, (void)rank, (void)since_ns, (void)how;
-}
-static inline void csk_probe_hand_over(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns) {
-    (void)object, (void)object_kind, (void)rank, (void)since_ns;
-}
-static inline void csk_probe_refusal(const void *queue, const char *name, const void *work, int status) {
-    (void)queue, (void)name, (void)work, (void)status;
-}
-static inline int64_t csk_probe_work_begin(const void *queue, const char *name, const void *work) {
-    (void)queue, (void)name, (void)work;
-    return csk_platform_now();
-}
-static inline void csk_probe_work_end(const void *queue, const char *name, const void *work, int64_t begun_ns) {
-    (void)queue, (void)name, (void)work, (void)begun_ns;
-}
-static inline bool csk_is_traced(uint16_t semaphore) {
-    (void)semaphore;
-    return false;
-}
-#else
 void csk_probe_wait_begin(const void *object, uint32_t object_kind, csk_rank_t rank, const char *name);
 void csk_probe_wait_end(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t waited_ns, int status,
                         const char *name);
@@ -254,6 +224,9 @@ void csk_probe_hand_over(const void *object, uint32_t object_kind, csk_rank_t ra
 void csk_probe_refusal(const void *queue, const char *name, const void *work, int status);
 int64_t csk_probe_work_begin(const void *queue, const char *name, const void *work);
 void csk_probe_work_end(const void *queue, const char *name, const void *work, int64_t begun_ns);
+#ifdef CSK_NO_PROBES
+static inline bool csk_is_traced(uint16_t semaphore) { return (void)semaphore, false; }
+#else
 static inline bool csk_is_traced(uint16_t semaphore) { return semaphore != 0; }
 #endif
 

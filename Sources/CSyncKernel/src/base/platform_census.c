@@ -37,8 +37,9 @@ static uint64_t robust_list_of(pid_t thread_id, bool *exists) {
 }
 
 typedef struct {
-    uint64_t named; /* a hash of the thread ids, in their order */
-    bool complete;  /* all threads were read, and each of them existed when it was asked about */
+    uint64_t wanted, self; /* robust lists, or the first a thread's number */
+    uint64_t named;        /* a hash of the thread ids, in their order */
+    bool complete;         /* all threads were read, and each of them existed when it was asked about */
     bool found_wanted, found_self;
 } reading_t;
 
@@ -54,34 +55,38 @@ static pid_t thread_id_of(const char *name) {
     return thread_id;
 }
 
-static void read_entry(reading_t *reading, const char *name, uint64_t wanted, uint64_t self) {
-    pid_t thread_id = thread_id_of(name);
-    if (thread_id == 0) return;
+/* Calls `each` for the threads of the process, in the system's order. Returns whether all of them could be named. */
+static bool visit_threads(void (*each)(void *context, pid_t thread_id), void *context) {
+    /* This goes through syscall, which is no cancellation point. */
+    int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return false;
+    _Alignas(struct directory_entry) char entries[2048];
+    long length;
+    while ((length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
+        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length) {
+            pid_t thread_id = thread_id_of(((struct directory_entry *)(entries + at))->name);
+            if (thread_id != 0) each(context, thread_id);
+        }
+    syscall(SYS_close, folder);
+    return length == 0;
+}
+
+static void read_thread(void *context, pid_t thread_id) {
+    reading_t *reading = context;
     bool exists;
     uint64_t head = robust_list_of(thread_id, &exists);
     reading->named = (reading->named ^ (uint64_t)thread_id) * UINT64_C(0x100000001B3);
     uint64_t found = head;
-    if (exists && (int64_t)wanted < 0)
-        exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - self), &found);
+    if (exists && (int64_t)reading->wanted < 0)
+        exists = read_word(head + ((uint64_t)(uintptr_t)&csk_thread_number - reading->self), &found);
     reading->complete &= exists;
-    reading->found_wanted |= found == wanted;
-    reading->found_self |= head == self;
+    reading->found_wanted |= found == reading->wanted;
+    reading->found_self |= head == reading->self;
 }
 
 static reading_t read_threads(uint64_t wanted, uint64_t self) {
-    reading_t reading = { .complete = false };
-    /* This goes through syscall, which is no cancellation point. */
-    int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return reading;
-    reading.complete = true;
-    _Alignas(struct directory_entry) char entries[2048];
-    long length;
-    while ((length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
-        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length)
-            read_entry(&reading, ((struct directory_entry *)(entries + at))->name, wanted, self);
-    }
-    reading.complete &= length == 0;
-    syscall(SYS_close, folder);
+    reading_t reading = { .wanted = wanted, .self = self, .complete = true };
+    reading.complete &= visit_threads(read_thread, &reading);
     return reading;
 }
 
@@ -126,10 +131,10 @@ static void note_identity(const wanted_t *wanted, uint64_t identity, pid_t threa
         if (wanted->identities[i] == identity) wanted->thread_ids[i] = thread_id;
 }
 
-static void look_at(const wanted_t *wanted, const char *name) {
-    pid_t thread_id = thread_id_of(name);
+static void look_at(void *context, pid_t thread_id) {
+    const wanted_t *wanted = context;
     bool exists;
-    uint64_t head = thread_id != 0 ? robust_list_of(thread_id, &exists) : 0, number;
+    uint64_t head = robust_list_of(thread_id, &exists), number;
     if (head == 0 || !exists) return;
     uint64_t pointer = head - (wanted->self - csk_self());
     note_identity(wanted, pointer, thread_id);
@@ -145,14 +150,6 @@ void csk_platform_find_threads(const uint64_t *identities, int32_t *thread_ids, 
         thread_ids[i] = 0;
         wanted.numbers |= (int64_t)identities[i] < 0;
     }
-    int folder = -1;
-    if (known && wanted.self != 0 && count != 0)
-        folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _Alignas(struct directory_entry) char entries[2048];
-    long length;
-    while (folder >= 0 && (length = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0)
-        for (long at = 0; at < length; at += ((struct directory_entry *)(entries + at))->length)
-            look_at(&wanted, ((struct directory_entry *)(entries + at))->name);
-    if (folder >= 0) syscall(SYS_close, folder);
+    if (known && wanted.self != 0 && count != 0) visit_threads(look_at, &wanted);
     errno = saved;
 }

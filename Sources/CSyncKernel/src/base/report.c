@@ -160,28 +160,27 @@ void csk_observe_report_long_wait(uint32_t object_kind, const void *object, cons
     report_named(CSK_EVENT_LONG_WAIT, object_kind, object, name, (int64_t)thread_kind, since_ns, EBUSY, thread_id);
 }
 
+static void report_text(csk_event_t event, const char *text, int32_t thread_id) {
+    event.name = text;
+    event.thread_id = thread_id;
+    report(&event);
+}
+
 void csk_observe_report_circle(uint32_t object_kind, const void *object, const char *text) {
     csk_event_t event = csk_observe_event(CSK_EVENT_LOCK_ORDER, object_kind, object, 0, 0, EDEADLK);
     event.waited_ns = 0;
-    event.thread_id = csk_platform_thread_id();
-    event.name = text;
-    report(&event);
+    report_text(event, text, csk_platform_thread_id());
 }
 
 void csk_observe_report_deadlock(uint32_t object_kind, const void *object, const char *text, int64_t since_ns,
                                  int32_t thread_id) {
-    csk_event_t event = csk_observe_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK);
-    event.thread_id = thread_id;
-    event.name = text;
-    report(&event);
+    report_text(csk_observe_event(CSK_EVENT_DEADLOCK, object_kind, object, 0, since_ns, EDEADLK), text, thread_id);
 }
 
 void csk_observe_report_memory(const char *text, uint64_t count, int64_t since_ns, int status, int32_t thread_id) {
-    csk_event_t event = csk_observe_event(CSK_EVENT_MEMORY_WAITS, CSK_OBJECT_OTHER, NULL, (csk_rank_t)count, since_ns,
-                                          status);
-    event.thread_id = thread_id;
-    event.name = text;
-    report(&event);
+    csk_rank_t retired = (csk_rank_t)count;
+    report_text(csk_observe_event(CSK_EVENT_MEMORY_WAITS, CSK_OBJECT_OTHER, NULL, retired, since_ns, status), text,
+                thread_id);
 }
 
 /* Reports this once: the next thread will be held back by the same. */
