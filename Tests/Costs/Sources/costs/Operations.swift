@@ -37,6 +37,7 @@ extension Operation {
     static var queues: [Operation] {
         let commands = CommandQueue(), elements = BlockingPriorityQueue<Int>()
         let plain = WorkQueue(name: "plain"), ranked = WorkQueue(name: "ranked"), idle = WorkQueue(name: "idle")
+        let fifo = FIFOQueue(name: "fifo"), held = PrioritySemaphore(value: 0)
         func goOn(_ queue: WorkQueue) -> () -> Void {
             {
                 queue.resume()
@@ -57,7 +58,23 @@ extension Operation {
                 ranked.async(priority: .high) {}
             },
             of("WorkQueue.sync, idle") { idle.sync {} },
+            of(
+                "FIFOQueue.enqueue behind others", before: { fifo.enqueue { try? await held.wait() } },
+                after: { try? held.signal() }
+            ) { fifo.enqueue {} },
+            of("TaskQueue.getQueue, one that there is") { _ = TaskQueue.getQueue(identifier: "queue of tasks") },
+            of(
+                "NamedQueue.async behind others", before: { Name.one.queue.suspend() },
+                after: {
+                    Name.one.queue.resume()
+                    Name.one.queue.blockingDrain()
+                }
+            ) { Name.one.async {} },
         ]
+    }
+
+    private enum Name: String, NamedQueue {
+        case one = "a named queue of the costs"
     }
 
     static var creations: [Operation] {
