@@ -42,35 +42,26 @@ public struct DrainService: Service {
 
     /// Adds a work queue, serial or concurrent. Late works that have not begun are dropped.
     public func draining(_ queue: WorkQueueBase) -> DrainService {
-        adding(
-            queue.name,
-            { instant in
-                queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
-            },
-            giveUp: { queue.shutdown(cancelsPending: true) })
+        draining(
+            queue.name, { try await queue.drain(timeout: $0) }, shutdown: { queue.shutdown(cancelsPending: $0) })
     }
 
-    /// Adds a queue of tasks in order. Late tasks go on.
-    public func draining(_ queue: FIFOQueue) -> DrainService {
-        adding(
-            queue.name,
-            { instant in
-                queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
-            },
-            giveUp: { queue.shutdown() })
+    /// Adds a ``FIFOQueue`` or an ``ActorQueue``. Late tasks go on.
+    public func draining(_ queue: some OrderedTaskQueue) -> DrainService {
+        draining(queue.name, { try await queue.drain(timeout: $0) }, shutdown: { _ in queue.shutdown() })
     }
 
-    /// Adds an actor's queue of tasks in order. Late tasks go on.
-    public func draining<ActorType: Actor>(_ queue: ActorQueue<ActorType>) -> DrainService {
+    private func draining(
+        _ name: String, _ drain: @escaping @Sendable (TimeLimit) async throws -> Void,
+        shutdown: @escaping @Sendable (_ cancelsPending: Bool) -> Void
+    ) -> DrainService {
         adding(
-            queue.name,
+            name,
             { instant in
-                queue.shutdown()
-                return try await Self.isInTime { try await queue.drain(timeout: .until(instant)) }
+                shutdown(false)
+                return try await Self.isInTime { try await drain(.until(instant)) }
             },
-            giveUp: { queue.shutdown() })
+            giveUp: { shutdown(true) })
     }
 
     /// Adds a pool of resources. Late uses go on, and their resources are closed at their ends.

@@ -1,5 +1,3 @@
-import CSyncKernel
-
 /// Runs async work on one actor. Work begins in the order of submission, from whatever context.
 ///
 /// ```swift
@@ -41,8 +39,10 @@ import CSyncKernel
 /// returns.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
-public final class ActorQueue<ActorType: Actor>: Sendable {
+public final class ActorQueue<ActorType: Actor>: OrderedTaskQueue {
     let storage: ActorQueueStorage
+
+    public var _order: _OrderedTaskOrder<ActorType> { _OrderedTaskOrder(storage) }
 
     /// Makes an empty open queue. It must adopt an actor before it is used; an `ActorQueue<MainActor>` has already
     /// adopted the main actor.
@@ -57,30 +57,24 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     ///   - recorder: a recorder of the queue's last events. Nil costs nothing.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
-    public convenience init(
+    public init(
         name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
         recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
+        storage = unsafe ActorQueueStorage(
+            .named(name, fileID, line), priority: priority, capacity: capacity, overflow: whenFull, recorder: recorder)
+        adoptMainActor()
     }
 
     /// Makes a queue without a name or a recorded place, for references to the initializer.
     @_disfavoredOverload
-    public convenience init() {
-        unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
+    public init() {
+        storage = unsafe ActorQueueStorage(.unknown)
+        adoptMainActor()
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
-    public var name: String { storage.name }
-
-    private init(
-        _ place: csk_place_t, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
-    ) {
-        storage = unsafe ActorQueueStorage(
-            place, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
-        // A queue of this type could adopt only this actor.
+    /// A queue of this type could adopt only this actor.
+    private func adoptMainActor() {
         if let main = MainActor.shared as? ActorType { storage.adopt(main) }
     }
 
@@ -90,51 +84,24 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
         storage.adopt(actor)
     }
 
-    /// The recorder that keeps the queue's last events, if there is one.
-    ///
-    /// It may be set at any time and from anywhere. A new recorder records work that is submitted from then on; earlier
-    /// work stays with its recorder.
-    public var recorder: EventRecorder? {
-        get { storage.recorder }
-        set { storage.recorder = newValue }
-    }
-
-    /// The number of accepted pieces of work that have not begun and of waiting tasks whose turn has not come, at some
-    /// instant during the call. A task whose turn has come may still wait for the actor.
-    ///
-    /// Reading it holds the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
-    /// count until their turn.
-    public var waitingCount: Int { storage.waitingCount }
-
-    /// The excess of ``waitingCount`` over the capacity. It is 0 without a capacity.
-    ///
-    /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
-    /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
-    /// ``OverflowPolicy/refuse``.
-    public var beyondBoundCount: Int { storage.beyondBoundCount }
-
     // MARK: - Work that no call waits for
 
     /// Submits `work`, and returns at once.
     ///
     /// A call before an actor was adopted stops the program with a message.
     ///
+    /// - Parameters:
+    ///   - inheritingTaskLocals: if true, `work` runs in a separate task, and sees the task-local values of the caller.
+    ///   - work: the work to submit.
     /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full, and from the
     ///   actor's `deinit` on. `work` is then released without having run.
     /// - Complexity: O(1). Where `whenFull` is `dropOldest` and tasks wait before the oldest work, it is O(capacity).
     ///   The queue allocates once in 64 calls.
     @discardableResult
-    public func enqueue(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> Bool {
-        storage.accepts(Self.erased(work))
-    }
-
-    /// Submits `work` as `enqueue(_:)` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
-    /// the caller, and runs in a separate task.
-    @discardableResult
     public func enqueue(
-        inheritingTaskLocals: Bool, _ work: @escaping @Sendable (isolated ActorType) async -> Void
+        inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) -> Bool {
-        inheritingTaskLocals ? storage.acceptsInheriting(Self.erased(work)) : storage.accepts(Self.erased(work))
+        storage.accepts(inheriting: inheritingTaskLocals, Self.erased(work))
     }
 
     /// Submits `work`. If the queue is full and its `whenFull` is `wait`, the call first waits for room. It returns
@@ -152,7 +119,6 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable (isolated ActorType) async -> Void
     ) async throws(OrderedQueueError) {
-        if Task.isCancelledByOthers { throw .cancelled }
         try await storage.submitWaitingForRoom(Self.erased(work), until: timeout.deadline())
     }
 
@@ -167,44 +133,25 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// stops the program with a message.
     public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async -> T) async -> T {
         let actor = storage.actorOrStop(), piece = storage.recordedPiece(), place = storage.takeOwnPlace()
-        if !place.isGranted { await place.waitForGrant(at: storage.box) }
+        if !place.isGranted { await place.waitForGrant(at: storage) }
         return await Self.run(in: storage, on: actor, piece, work)
     }
 
-    /// Runs work that may throw in its turn on the actor, waits for it, and rethrows its error. If the task is
-    /// cancelled before `work` begins, it gives its turn up, and `work` does not run.
+    /// Runs work that may throw in its turn on the actor, waits for it, and rethrows its error.
     ///
-    /// A task whose turn has come while the actor runs something else returns only once the actor is free. A call
-    /// before an actor was adopted stops the program with a message.
+    /// If the task is cancelled before `work` begins, or `work` has not begun after `timeout`, the task gives its turn
+    /// up, and `work` does not run. Work that has begun is not interrupted. With a timeout of zero or less, `work` runs
+    /// only if nothing stands before it in the queue. A task whose turn has come while the actor runs something else
+    /// returns only once the actor is free. A call before an actor was adopted stops the program with a message.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, which the end of the actor gives too, ``OrderedQueueError/cancelled``,
-    ///   ``OrderedQueueError/timedOut`` at the deadline of `withDeadline`, and what `work` throws.
-    public func enqueueAndWait<T: Sendable>(_ work: @Sendable (isolated ActorType) async throws -> T) async throws -> T
-    {
-        try await runInTurn(.never, work)
-    }
-
-    /// Runs work in its turn on the actor, and waits for it, with a limit of time: the task gives its turn up if `work`
-    /// has not begun after `timeout`. Work that has begun is not interrupted. With a timeout of zero or less, `work`
-    /// runs only if nothing stands before it in the queue.
-    ///
-    /// A task whose turn has come while the actor runs something else returns only once the actor is free, with the
-    /// error if that is too late.
-    ///
-    /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
+    ///   ``OrderedQueueError/timedOut`` after `timeout` or at the deadline of `withDeadline`, and what `work` throws.
     public func enqueueAndWait<T: Sendable>(
-        timeout: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
+        timeout: TimeLimit = .never, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
-        try await runInTurn(timeout, work)
-    }
-
-    /// Switching to the actor is a wait too, so the limit is always read.
-    @inline(__always)
-    func runInTurn<T: Sendable>(
-        _ limit: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
-    ) async throws -> T {
-        let deadline = limit.deadline()
+        // Switching to the actor is a wait too, so the limit is always read.
+        let deadline = timeout.deadline()
         let actor = try storage.actorOrThrow(), piece = storage.recordedPiece()
         try await storage.takeTurn(.refusable, until: deadline)
         return try await Self.run(in: storage, on: actor, piece) { actor in
@@ -245,24 +192,5 @@ public final class ActorQueue<ActorType: Actor>: Sendable {
     /// The cast is sound: the queue has adopted no actor of another type.
     private static func typed(_ actor: any Actor) -> ActorType {
         unsafe unsafeDowncast(actor, to: ActorType.self)
-    }
-
-    // MARK: - The end
-
-    /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
-    /// no room. After the actor's end there is nothing to wait for, and it returns. Before an actor was adopted it
-    /// stops the program with a message.
-    ///
-    /// - Parameter timeout: how long to wait; with `.never`, without a limit.
-    /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
-    ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
-    public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
-        try await storage.drain(until: timeout.deadline())
-    }
-
-    /// Shuts the queue down: from now on it refuses work that no call waits for, and calls that can throw. Accepted
-    /// work still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
-    public func shutdown() {
-        storage.shutDown()
     }
 }

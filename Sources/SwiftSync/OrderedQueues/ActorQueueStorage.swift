@@ -27,23 +27,21 @@ final class ActorQueueStorage:
     private var priorities: OrderedPriorities
 
     init(
-        _ place: csk_place_t, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy,
+        _ place: csk_place_t, priority: TaskPriority? = nil, capacity: Int? = nil, overflow: OverflowPolicy = .refuse,
         recorder: EventRecorder? = nil
     ) {
         // A detached task has this priority where none is named.
         least = priority ?? .medium
         priorities = OrderedPriorities(least: least)
-        super.init(
-            unsafe OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "ActorQueue", place, priority: priority),
-            recorder)
+        unsafe super.init(
+            State(capacity: capacity, overflow: overflow), of: "ActorQueue", place, priority: priority, recorder)
         ready.supply(State.Intake.Entries.Chunk())
     }
 
     // MARK: - The actor
 
     func adopt(_ new: any Actor) {
-        let isOther = box.withState { (_: inout State) -> Bool in
+        let isOther = withState { (_: inout State) -> Bool in
             if isAdopted { return actor !== new }
             isAdopted = true
             actor = new
@@ -70,7 +68,7 @@ final class ActorQueueStorage:
     }
 
     private var adopted: (actor: (any Actor)?, isAdopted: Bool) {
-        box.withState { (_: inout State) in (actor, isAdopted) }
+        withState { (_: inout State) in (actor, isAdopted) }
     }
 
     override var endText: String {
@@ -104,12 +102,12 @@ final class ActorQueueStorage:
     /// Waits for the turn of the calling task. Its work must begin on the actor then.
     func takeTurn(_ kind: OrderedPlace.Kind, until deadline: Int64) async throws(OrderedQueueError) {
         if Task.isCancelledByOthers { throw .cancelled }
-        try await box.waitForGrant(of: letIn(kind), until: deadline)
+        try await waitForGrant(of: letIn(kind), until: deadline)
     }
 
     /// Submits a place that can't be refused.
     func takeOwnPlace() -> OrderedPlace {
-        OrderedRefusal.never { () throws(OrderedQueueError) in try letIn(.own) }
+        OrderedQueueError.never { () throws(OrderedQueueError) in try letIn(.own) }
     }
 
     // MARK: - On the actor
@@ -130,7 +128,7 @@ final class ActorQueueStorage:
         var released = State.Intake.Entries(spareLimit: 1), isLeft = true
         while isLeft {
             released.supply(State.Intake.Entries.Chunk())
-            guard case .work(let more, let sender) = box.withState({ $0.arrive(&released) }) else { return }
+            guard case .work(let more, let sender) = withState({ $0.arrive(&released) }) else { return }
             sender?.resume()
             while let entry = released.popFirst() { if case .sender(let sender) = entry { _ = sender.takeWork() } }
             isLeft = more
@@ -144,7 +142,7 @@ final class ActorQueueStorage:
     private func pump(on actor: isolated any Actor) async {
         await OrderedActivation.run(for: self) {
             var untilLeaving = Self.workBeforeLeaving, hasArrived = true
-            while untilLeaving > 0 || !box.withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
+            while untilLeaving > 0 || !withState({ $0.isPumpComing }), let work = nextWork(on: actor, hasArrived) {
                 hasArrived = false
                 // From here to the work's first suspension, nothing else runs on the actor.
                 let stretch = begin(at: least, on: actor)
@@ -186,9 +184,9 @@ final class ActorQueueStorage:
         var mayLookAgain = true, isArriving = arrives
         if arrives { testStep("ActorQueue: pump takes", self) }
         while true {
-            let take = box.withState { isArriving ? $0.arrive(&ready) : $0.take(&ready) }
+            let take = withState { isArriving ? $0.arrive(&ready) : $0.take(&ready) }
             isArriving = false
-            box.readyCount.store(ready.count, ordering: .relaxed)
+            readyCount.store(ready.count, ordering: .relaxed)
             switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
@@ -201,7 +199,7 @@ final class ActorQueueStorage:
             case .nothing(let pumpIsComing):
                 guard pumpIsComing && mayLookAgain else { return false }
                 mayLookAgain = false
-                box.waitBrieflyForMore()
+                waitBrieflyForMore()
             case .placeIsOut:
                 return false
             }
@@ -212,8 +210,8 @@ final class ActorQueueStorage:
     private func seeToWhatFollows(on actor: isolated any Actor) {
         while true {
             isPlaceOut = false
-            let take = box.withState { $0.placeIsBack(&ready) }
-            box.readyCount.store(ready.count, ordering: .relaxed)
+            let take = withState { $0.placeIsBack(&ready) }
+            readyCount.store(ready.count, ordering: .relaxed)
             switch take {
             case .work(let sendsPump, let sender):
                 sender?.resume()
@@ -273,13 +271,12 @@ final class ActorQueueStorage:
 
     // MARK: - The end
 
-    /// Waits until all work that was submitted before has ended.
-    func drain(until deadline: Int64) async throws(OrderedQueueError) {
+    override func drain(until deadline: Int64) async throws(OrderedQueueError) {
         if OrderedActivation.isInside(self) { throw .wouldDeadlock }
         // Accepted work retains the actor. So without an actor there is no such work.
         guard let actor = actorIfThere() else { return }
         try await takeTurn(.end, until: deadline)
-        if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline, at: box) { throw error }
+        if let error = await waitForEnd(on: actor)?.waitForGrant(until: deadline, at: self) { throw error }
     }
 
     /// A task whose place was granted calls this. Returns a place that is granted once everything that began before has

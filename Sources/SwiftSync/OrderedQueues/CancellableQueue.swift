@@ -32,3 +32,11 @@ public final class CancellableQueue<UnderlyingQueue: Sendable>: Sendable {
     /// The number of tasks that have not ended, for tests.
     var trackedCount: Int { tasks.count }
 }
+
+extension CancellableQueue: OrderedTaskQueue where UnderlyingQueue: OrderedTaskQueue {
+    public var _order: _OrderedTaskOrder<UnderlyingQueue.TaskActor> {
+        var order = underlyingQueue._order
+        order.tasks = tasks
+        return order
+    }
+}

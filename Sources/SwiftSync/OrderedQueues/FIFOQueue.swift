@@ -1,5 +1,3 @@
-import CSyncKernel
-
 /// Runs async work one piece at a time. Work begins, and ends, in the order of submission, from whatever context.
 ///
 /// ```swift
@@ -29,88 +27,53 @@ import CSyncKernel
 /// program: a call that can't throw and would wait for the work that makes it, and a capacity of zero or less.
 ///
 /// No member blocks a thread. All members may be called from anywhere except signal handlers.
-public final class FIFOQueue: Sendable {
+public final class FIFOQueue: OrderedTaskQueue {
     let storage: FIFOQueueStorage
+
+    public var _order: _OrderedTaskOrder<Never> { _OrderedTaskOrder(storage) }
 
     /// Makes an empty open queue.
     ///
     /// - Parameters:
     ///   - name: a name that messages and reports show. Nil stands for the place.
-    ///   - priority: the priority of the task that runs the work that ``enqueue(_:)`` accepts.
+    ///   - priority: the priority of the task that runs the work that ``enqueue(inheritingTaskLocals:_:)`` accepts.
     ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
     ///     number.
     ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
     ///   - recorder: a recorder of the queue's last events. Nil costs nothing.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
-    public convenience init(
+    public init(
         name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
         recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(
-            .named(name, fileID, line), priority: priority, bound: capacity, whenFull: whenFull, recorder: recorder)
+        storage = unsafe FIFOQueueStorage(
+            .named(name, fileID, line), priority: priority, capacity: capacity, overflow: whenFull, recorder: recorder)
     }
 
     /// Makes a queue without a name or a recorded place, for references to the initializer.
     @_disfavoredOverload
-    public convenience init() {
-        unsafe self.init(.unknown, priority: nil, bound: nil, whenFull: .refuse, recorder: nil)
+    public init() {
+        storage = unsafe FIFOQueueStorage(.unknown)
     }
-
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
-    public var name: String { storage.name }
-
-    private init(
-        _ place: csk_place_t, priority: TaskPriority?, bound: Int?, whenFull: OverflowPolicy, recorder: EventRecorder?
-    ) {
-        storage = unsafe FIFOQueueStorage(
-            place, priority: priority, capacity: bound, overflow: whenFull, recorder: recorder)
-    }
-
-    /// The recorder that keeps the queue's last events, if there is one.
-    ///
-    /// It may be set at any time and from anywhere. A new recorder records work that is submitted from then on; earlier
-    /// work stays with its recorder.
-    public var recorder: EventRecorder? {
-        get { storage.recorder }
-        set { storage.recorder = newValue }
-    }
-
-    /// The number of accepted pieces of work and waiting tasks that have not begun, at some instant during the call.
-    ///
-    /// Reading it holds the queue's lock for some nanoseconds. In a queue without a capacity, tasks that have given up
-    /// count until their turn.
-    public var waitingCount: Int { storage.waitingCount }
-
-    /// The excess of ``waitingCount`` over the capacity. It is 0 without a capacity.
-    ///
-    /// The excess consists of tasks of `enqueueAndWait` and `Task(on:)`. Tasks whose calls can't throw exceed the
-    /// capacity of a full queue of any kind; tasks whose calls can throw exceed it only where `whenFull` is not
-    /// ``OverflowPolicy/refuse``.
-    public var beyondBoundCount: Int { storage.beyondBoundCount }
 
     // MARK: - Work that no call waits for
 
     /// Submits `work`, and returns at once.
     ///
+    /// - Parameters:
+    ///   - inheritingTaskLocals: if true, `work` runs in a separate task, and sees the task-local values of the caller.
+    ///   - work: the work to submit.
     /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full. `work` is then
     ///   released without having run.
     /// - Complexity: O(1). Where `whenFull` is `dropOldest` and tasks wait before the oldest work, it is O(capacity).
     ///   The queue allocates once in 64 calls.
     @discardableResult
-    public func enqueue(_ work: @escaping @Sendable () async -> Void) -> Bool {
-        storage.accepts(work)
+    public func enqueue(inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable () async -> Void) -> Bool {
+        storage.accepts(inheriting: inheritingTaskLocals, work)
     }
 
-    /// Submits `work` as ``enqueue(_:)`` does. If `inheritingTaskLocals` is true, `work` sees the task-local values of
-    /// the caller, and runs in a separate task.
-    @discardableResult
-    public func enqueue(inheritingTaskLocals: Bool, _ work: @escaping @Sendable () async -> Void) -> Bool {
-        inheritingTaskLocals ? storage.acceptsInheriting(work) : storage.accepts(work)
-    }
-
-    /// Submits `work` that runs on `actor`. The actor is retained until `work` has ended. Otherwise it is
+    /// Submits `work` that runs on `actor`, which is retained until `work` has ended. Otherwise it is
     /// ``enqueue(inheritingTaskLocals:_:)``.
     @discardableResult
     public func enqueue<ActorType: Actor>(
@@ -134,7 +97,6 @@ public final class FIFOQueue: Sendable {
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable () async -> Void
     ) async throws(OrderedQueueError) {
-        if Task.isCancelledByOthers { throw .cancelled }
         try await storage.submitWaitingForRoom(work, until: timeout.deadline())
     }
 
@@ -150,8 +112,11 @@ public final class FIFOQueue: Sendable {
     ///
     /// If nothing is before it, the call neither suspends nor switches tasks.
     public func enqueueAndWait<T>(_ work: () async -> T) async -> T {
-        if OrderedActivation.isInside(storage) {
-            OrderedRefusal.stopWaitingForItself(storage.subject, "enqueueAndWait")
+        if storage.wouldWaitForItself {
+            fatalError(
+                """
+                \(storage.subject): enqueueAndWait was called in work of the same queue, for whose end it would wait
+                """)
         }
         let piece = storage.recordedPiece()
         if !storage.takeTurnIfFree() { await storage.waitForOwnTurn() }
@@ -160,28 +125,17 @@ public final class FIFOQueue: Sendable {
         return unsafe result!
     }
 
-    /// Runs work that may throw in its turn, waits for it, and rethrows its error. If the task is cancelled before its
-    /// turn, it gives the turn up.
+    /// Runs work that may throw in its turn, waits for it, and rethrows its error.
+    ///
+    /// If the task is cancelled before its turn, or the turn has not come after `timeout`, it gives the turn up. Work
+    /// that has begun is not interrupted.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
-    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` at the
-    ///   deadline of `withDeadline`, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
-    public func enqueueAndWait<T>(_ work: () async throws -> T) async throws -> T {
-        try await runInTurn(.never, work)
-    }
-
-    /// Runs work in its turn, and waits for it, with a limit of time: the task gives its turn up if the turn has not
-    /// come after `timeout`. Work that has begun is not interrupted.
-    ///
-    /// - Throws: ``OrderedQueueError/timedOut``, and whatever the form without a timeout throws.
-    public func enqueueAndWait<T>(timeout: TimeLimit, _ work: () async throws -> T) async throws -> T {
-        try await runInTurn(timeout, work)
-    }
-
-    @inline(__always)
-    func runInTurn<T>(_ limit: TimeLimit, _ work: () async throws -> T) async throws -> T {
+    ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` after
+    ///   `timeout` or at the deadline of `withDeadline`, ``OrderedQueueError/wouldDeadlock``, and what `work` throws.
+    public func enqueueAndWait<T>(timeout: TimeLimit = .never, _ work: () async throws -> T) async throws -> T {
         let piece = storage.recordedPiece()
-        try await storage.takeTurn(.refusable, until: limit.deadline())
+        try await storage.takeTurn(.refusable, until: timeout.deadline())
         nonisolated(unsafe) var result: T?
         try await storage.runInTurn(piece) { unsafe result = try await work() }
         return unsafe result!
@@ -194,37 +148,10 @@ public final class FIFOQueue: Sendable {
         await enqueueAndWait { await work(actor) }
     }
 
-    /// Runs work that may throw in its turn on `actor`, waits for it, and rethrows its error.
+    /// Runs work that may throw in its turn on `actor`, and waits for it, as the form without an actor does.
     public func enqueueAndWait<ActorType: Actor, T: Sendable>(
-        on actor: ActorType, _ work: @Sendable (isolated ActorType) async throws -> T
-    ) async throws -> T {
-        try await enqueueAndWait { try await work(actor) }
-    }
-
-    /// Runs work in its turn on `actor`, and waits for it, with a limit of time: the task gives its turn up if the turn
-    /// has not come after `timeout`.
-    public func enqueueAndWait<ActorType: Actor, T: Sendable>(
-        on actor: ActorType, timeout: TimeLimit, _ work: @Sendable (isolated ActorType) async throws -> T
+        on actor: ActorType, timeout: TimeLimit = .never, _ work: @Sendable (isolated ActorType) async throws -> T
     ) async throws -> T {
         try await enqueueAndWait(timeout: timeout) { try await work(actor) }
-    }
-
-    // MARK: - The end
-
-    /// Waits until everything that was submitted before has ended. The call also works after ``shutdown()``, and takes
-    /// no room.
-    ///
-    /// - Parameter timeout: how long to wait; with `.never`, without a limit.
-    /// - Throws: ``OrderedQueueError/wouldDeadlock`` when it is called in work of this queue,
-    ///   ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut``.
-    public func drain(timeout: TimeLimit = .never) async throws(OrderedQueueError) {
-        try await storage.takeTurn(.end, until: timeout.deadline())
-        storage.passTurnOn()
-    }
-
-    /// Shuts the queue down: from now on it refuses work that no call waits for, and calls that can throw. Accepted
-    /// work still runs. Tasks that wait for room get ``OrderedQueueError/shutDown``. Never blocks.
-    public func shutdown() {
-        storage.shutDown()
     }
 }

@@ -18,13 +18,11 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private(set) var turnstile: FIFOTurnstile!
 
     init(
-        _ place: csk_place_t, priority: TaskPriority?, capacity: Int?, overflow: OverflowPolicy,
+        _ place: csk_place_t, priority: TaskPriority? = nil, capacity: Int? = nil, overflow: OverflowPolicy = .refuse,
         recorder: EventRecorder? = nil
     ) {
-        super.init(
-            unsafe OrderedQueueBox(
-                State(capacity: capacity, overflow: overflow), of: "FIFOQueue", place, priority: priority),
-            recorder)
+        unsafe super.init(
+            State(capacity: capacity, overflow: overflow), of: "FIFOQueue", place, priority: priority, recorder)
         ready.supply(State.Intake.Entries.Chunk())
         turnstile = FIFOTurnstile(self)
         activation = OrderedActivation(for: self)
@@ -52,7 +50,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Takes the turn for the caller if it is free. It usually is, and then nothing is allocated.
     func takeTurnIfFree() -> Bool {
         let task = RuntimeFacts.addressOfTask()
-        return box.withState { state in
+        return withState { state in
             guard state.takeTurnIfFree() else { return false }
             turn.take(task)
             return true
@@ -70,7 +68,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         let place = self.place(kind), deadline = deadline()
         try submit(place)
         try await hurrying(at: place) { () throws(OrderedQueueError) in
-            try await box.waitForGrant(of: place, until: deadline)
+            try await waitForGrant(of: place, until: deadline)
         }
     }
 
@@ -78,8 +76,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// whether the task would wait for itself.
     func waitForOwnTurn() async {
         let place = self.place(.own)
-        OrderedRefusal.never { () throws(OrderedQueueError) in try submit(place) }
-        await hurrying(at: place) { await place.waitForGrant(at: box) }
+        OrderedQueueError.never { () throws(OrderedQueueError) in try submit(place) }
+        await hurrying(at: place) { await place.waitForGrant(at: self) }
     }
 
     /// The place of the calling task.
@@ -90,6 +88,11 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         return place
     }
 
+    override func drain(until deadline: Int64) async throws(OrderedQueueError) {
+        try await takeTurn(.end, until: deadline)
+        passTurnOn()
+    }
+
     // MARK: - How urgent it is
 
     /// Waits for the turn of the calling task, and begins it. Meanwhile the holder of the turn has at least this task's
@@ -98,7 +101,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         at place: OrderedPlace, _ wait: () async throws(Failure) -> Void
     ) async throws(Failure) {
         let priority = place.priority
-        if box.withState({ _ in turn.wait(at: priority) }) { raiseHolder() }
+        if withState({ _ in turn.wait(at: priority) }) { raiseHolder() }
         do throws(Failure) {
             try await withTaskPriorityEscalationHandler {
                 () async throws(Failure) in
@@ -109,7 +112,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
                 self.rise(to: priority)
             }
         } catch {
-            if box.withState({ _ in turn.endWait(of: place) }) { awaitUnpinned() }
+            if withState({ _ in turn.endWait(of: place) }) { awaitUnpinned() }
             throw error
         }
         beginTurn(at: place)
@@ -118,7 +121,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// A waiting task was escalated. A separate task raises the holder: this call comes under a lock of the runtime,
     /// and the holder may have users' handlers.
     private func rise(to priority: TaskPriority) {
-        if box.withState({ _ in turn.rise(to: priority) }) {
+        if withState({ _ in turn.rise(to: priority) }) {
             Task.detached(priority: priority) { self.raiseHolder() }
         }
     }
@@ -126,9 +129,9 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Raises the holder of the turn, which can't end meanwhile, while there is one to be raised. The caller must hold
     /// no lock.
     private func raiseHolder() {
-        while let raise = box.withState({ _ in turn.pinHolder() }) {
+        while let raise = withState({ _ in turn.pinHolder() }) {
             RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
-            signal(box.withState { _ in turn.unpinHolder() })
+            signal(withState { _ in turn.unpinHolder() })
         }
     }
 
@@ -138,7 +141,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// where it would wait likewise. The deadline of its request does not bound this wait.
     private func awaitUnpinned() {
         let task = RuntimeFacts.addressOfTask(), end = PrioritySemaphore(value: 0)
-        if box.withState({ _ in turn.awaitUnpinned(task, end) }) {
+        if withState({ _ in turn.awaitUnpinned(task, end) }) {
             _ = unsafe end.box.withSemaphore { unsafe csk_sem_wait($0, 0, 1) }
         }
     }
@@ -147,37 +150,37 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// which it waited. It is not pinned there: the previous holder raised it before handing the turn over.
     private func beginTurn(at place: OrderedPlace? = nil) {
         let task = RuntimeFacts.addressOfTask()
-        let priority = box.withState { _ in
+        let priority = withState { _ in
             if let place { _ = turn.endWait(of: place) }
             return turn.begin(task)
         }
         if priority > Task.currentPriority { RuntimeFacts.escalate(taskAt: task, to: priority) }
     }
 
-    private func endTurn() { if box.withState({ _ in turn.end() }) { awaitUnpinned() } }
+    private func endTurn() { if withState({ _ in turn.end() }) { awaitUnpinned() } }
 
     /// Hands the turn to `place`, after raising its task to the priority of the waiters behind it. Returns false if the
     /// place was given up: then the caller still has the turn, and records itself again if it goes on.
     private func giveTurn(to place: OrderedPlace) -> Bool {
-        let (isPinned, mustRaise) = box.withState { _ in (turn.end(), turn.wants(place)) }
+        let (isPinned, mustRaise) = withState { _ in (turn.end(), turn.wants(place)) }
         if isPinned { awaitUnpinned() }
         if mustRaise { raiseNext(place) }
         return place.grant()
     }
 
     private func raiseNext(_ place: OrderedPlace) {
-        if let (task, priority) = box.withState({ _ in turn.raise(byHandle: place) }) {
+        if let (task, priority) = withState({ _ in turn.raise(byHandle: place) }) {
             task.escalatePriority(to: priority)
-        } else if let raise = box.withState({ _ in turn.pin(place) }) {
+        } else if let raise = withState({ _ in turn.pin(place) }) {
             RuntimeFacts.escalate(taskAt: raise.task, to: raise.priority)
-            signal(box.withState { _ in turn.unpinWaiter() })
+            signal(withState { _ in turn.unpinWaiter() })
         }
     }
 
     override func keep(_ task: Task<Void, Never>, at place: OrderedPlace) {
-        box.withState { _ in
+        withState { _ in
             if place.outcome != nil { return }
-            place.priority = box.priority ?? .medium
+            place.priority = self.priority ?? .medium
             place.handle = task
         }
     }
@@ -186,8 +189,8 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// in turn. Throws if the task is refused.
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> FIFOTurnstile {
         if capacity != nil {
-            if let error = box.withState({ $0.reserve(kind) }) { throw error }
-        } else if kind.endsWithShutdown && box.isShut {
+            if let error = withState({ $0.reserve(kind) }) { throw error }
+        } else if kind.endsWithShutdown && isShut {
             throw .shutDown
         }
         return turnstile
@@ -195,7 +198,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Submits the job of a task that has come to the turnstile.
     func submit(_ job: UnownedJob) {
-        let submission = box.whenSupplied { state in
+        let submission = whenSupplied { state in
             let submission = state.submit(job)
             if case .begins = submission { turn.take(RuntimeFacts.addressOfTask(of: job)) }
             return submission
@@ -216,7 +219,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// A holder that took the turn while the queue was free is not counted, and a pump that was sent may not have
     /// begun. Still the number changes as soon as the first waiting entry begins.
     var standstill: Standstill {
-        box.mayHaveWaiting ? .some(begun: box.begunCount.load(ordering: .relaxed)) : .nothing
+        mayHaveWaiting ? .some(begun: begunCount.load(ordering: .relaxed)) : .nothing
     }
 
     // MARK: - Having the turn
@@ -250,7 +253,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Starts a pump, which has the turn from the beginning.
     override func sendPump() {
-        let priority = box.withState { _ in turn.priority(of: box.priority) }
+        let priority = withState { _ in turn.priority(of: self.priority) }
         Task.detached(priority: priority) { await self.pump() }
     }
 
@@ -287,7 +290,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         let borrower = RuntimeFacts.addressOfTask(of: job), pump = RuntimeFacts.addressOfTask()
         FIFOTurnstile.run(job)
         if loan.exchange(.none, ordering: .acquiringAndReleasing) == .returned { return true }
-        let (mustRaise, isPinned) = box.withState { _ in turn.leave(to: borrower, from: pump) }
+        let (mustRaise, isPinned) = withState { _ in turn.leave(to: borrower, from: pump) }
         if isPinned { awaitUnpinned() }
         if mustRaise { raiseHolder() }
         return false
@@ -300,7 +303,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Returns the next work in order; nil once another holder has the turn, or it is free.
     private func nextWork() -> Next? {
         while true {
-            if ready.isEmpty { box.waitBrieflyForMore() }
+            if ready.isEmpty { waitBrieflyForMore() }
             guard refill() else { return nil }
             switch popFirst(of: &ready) {
             case .work(let work): return .work(work)
@@ -317,7 +320,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     /// Returns true if there is an entry in `ready`. Otherwise the turn is free.
     private func refill() -> Bool {
         if !ready.isEmpty { return true }
-        let (refill, isPinned) = box.withState { state in
+        let (refill, isPinned) = withState { state in
             let refill = state.refill(&ready)
             if case .turnIsFree = refill { return (refill, turn.end()) }
             return (refill, false)
@@ -326,7 +329,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
         guard case .filled(let sender) = refill else { return false }
         testStep("FIFOQueueStorage: resumes", self)
         sender?.resume()
-        box.readyCount.store(ready.count, ordering: .relaxed)
+        readyCount.store(ready.count, ordering: .relaxed)
         return true
     }
 }

@@ -18,4 +18,9 @@ public enum OrderedQueueError: String, SyncError, CaseIterable {
         // This includes the case that the system has no timer, so that the deadline can't be kept.
         self = Self(SyncErrorReason(status: status)) ?? .timedOut
     }
+
+    /// Calls `body`, which the queue never refuses.
+    static func never<T>(_ body: () throws(Self) -> T) -> T {
+        do { return try body() } catch { fatalError("SwiftSync: a call that can't be refused was refused: \(error)") }
+    }
 }

@@ -43,16 +43,4 @@ extension OrderedQueueState where Self: ~Copyable {
         case .refused(let error): (.refused(error), nil)
         }
     }
-
-    /// A task has given up its place. Returns the sender that gets the room and has to be resumed, if there is one.
-    mutating func giveUp(_ place: OrderedPlace) -> OrderedPlace? { intake.giveUp(place) }
-
-    // MARK: - Memory, and the end
-
-    var isIntakeEmpty: Bool { intake.isEmpty }
-    var needsChunk: Bool { intake.needsChunk }
-    var needsSenderChunk: Bool { intake.needsSenderChunk }
-    mutating func supply(_ chunk: Intake.Entries.Chunk) { intake.supply(chunk) }
-    mutating func supply(_ chunk: Intake.Senders.Chunk) { intake.supply(chunk) }
-    mutating func shut() -> Intake.Senders { intake.shut() }
 }

@@ -1,21 +1,41 @@
 import CSyncKernel
 import Synchronization
 
-/// The common part of the storages of ``FIFOQueue`` and ``ActorQueue``: they take the lock, take a step of the state,
-/// drop the lock, and then act. A storage lives as long as its queue or any accepted work.
+/// The common part of the storages of ``FIFOQueue`` and ``ActorQueue``: the state of the queue under its lock, and the
+/// facts about the queue that can be read without the lock. A storage takes the lock, takes a step of the state, drops
+/// the lock, and then acts. It lives as long as its queue or any accepted work.
 ///
-/// Each storage overrides the first four members. None of them is called where an entry is merely queued and the
+/// Each storage overrides the first seven members. None of them is called where an entry is merely queued and the
 /// deadlock watch is off.
-class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Sendable {
+class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: OrderedStorage, WaitedObject, @unchecked Sendable {
     typealias Work = State.Work
     typealias Entry = State.Intake.Entry
 
-    final let box: OrderedQueueBox<State>
-    /// It is here, not in the box, because every submission reads it.
+    private final let type: String
+    /// The priority of the tasks that run the work that no call waits for.
+    final let priority: TaskPriority?
+    final let capacity: Int?
+    private final let box: OwningGateBox<State>
     fileprivate final let slot: RecorderSlot
+    /// True while the intake may hold an entry. A pump that has run out of entries polls it.
+    private final let mayHoldMore = Atomic(false)
+    private final let hasShut = Atomic(false)
+    /// The number of entries that were taken out of the intake and have not begun. The code that takes them out stores
+    /// it.
+    final let readyCount = Atomic(0)
+    /// The number of entries that were taken from those to begin. The code that takes them out stores it.
+    final let begunCount = Atomic<UInt64>(0)
 
-    init(_ box: OrderedQueueBox<State>, _ recorder: EventRecorder?) {
-        self.box = box
+    init(
+        _ state: consuming sending State, of type: String, _ place: csk_place_t, priority: TaskPriority?,
+        _ recorder: EventRecorder?
+    ) {
+        capacity = state.intake.capacity
+        // Unlike a precondition's, this message is printed by optimized programs too.
+        guard capacity ?? 1 > 0 else { fatalError("\(type): the capacity must be positive, or nil for no bound") }
+        self.type = type
+        self.priority = priority
+        box = unsafe .make(state, .fast, 0, place)
         slot = RecorderSlot(recorder)
     }
 
@@ -35,6 +55,9 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
         Self.isMissing()
     }
 
+    /// Waits until all work that was submitted before has ended.
+    func drain(until deadline: Int64) async throws(OrderedQueueError) { Self.isMissing() }
+
     /// Why the queue refuses work that it will never accept.
     var endText: String { "the queue was shut down" }
 
@@ -48,16 +71,60 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: @unchecked Send
 }
 
 extension OrderedQueueStorage where State: ~Copyable {
-    final var subject: String { box.subject }
-    final var name: String { box.name }
-    final var capacity: Int? { box.capacity }
+    /// The name of the queue, or the place where it was made. The gate of the state has it.
+    final var name: String { unsafe box.name }
+    /// The queue's name in messages and reports.
+    final var subject: String { "\(type) \(name)" }
 
-    // MARK: - The recorder
+    final var toldKind: UInt32 { UInt32(State.toldKind) }
+    final var toldPlace: csk_place_t { unsafe box.place }
 
     final var recorder: EventRecorder? {
         get { slot.recorder }
         set { slot.recorder = newValue }
     }
+
+    // MARK: - The lock
+
+    /// Calls `body` under the lock.
+    final func withState<R>(_ body: (inout State) -> R) -> R {
+        box.withLock { state in
+            let result = body(&state)
+            if state.intake.isEmpty { mayHoldMore.store(false, ordering: .relaxed) }
+            return result
+        }
+    }
+
+    /// Calls `body`, which submits something, under the lock, once there is memory for it. The memory is allocated
+    /// outside of the lock.
+    final func whenSupplied<R>(forSender: Bool = false, _ body: (inout State) -> R) -> R {
+        var chunk: State.Intake.Entries.Chunk?, senderChunk: State.Intake.Senders.Chunk?
+        while true {
+            let result: R? = box.withLock { state in
+                if state.intake.needsChunk {
+                    guard let supplied = chunk.take() else { return nil }
+                    state.intake.supply(supplied)
+                }
+                if forSender, state.intake.needsSenderChunk {
+                    guard let supplied = senderChunk.take() else { return nil }
+                    state.intake.supply(supplied)
+                }
+                let result = body(&state)
+                if !state.intake.isEmpty { mayHoldMore.store(true, ordering: .relaxed) }
+                return result
+            }
+            if let result {
+                // Other callers may have supplied chunks meanwhile; then these are left over.
+                chunk?.free()
+                senderChunk?.free()
+                return result
+            }
+            if chunk == nil { chunk = .init() }
+            if forSender && senderChunk == nil { senderChunk = .init() }
+        }
+    }
+
+    // MARK: - Submitting
 
     /// Makes the record of one piece of work; nil if the queue has no recorder.
     final func recordedPiece() -> RecordedPiece? { .make(recorder, subject) }
@@ -68,21 +135,26 @@ extension OrderedQueueStorage where State: ~Copyable {
         return recorded(work, as: piece)
     }
 
-    // MARK: - Submitting
+    /// Submits work. Returns true if it was accepted; otherwise makes a report, and returns false. Work that inherits
+    /// the task-local values of the caller runs in a task of its own.
+    @inline(__always)
+    final func accepts(inheriting: Bool, _ work: consuming Work) -> Bool {
+        guard let error = inheriting ? submitInheriting(work) : submit(work) else { return true }
+        report(error)
+        return false
+    }
 
-    /// Submits work. Returns true if it was accepted; otherwise makes a report, and returns false.
-    final func accepts(_ work: consuming Work) -> Bool { reports(submit(work)) }
-
-    /// Submits work that keeps the task-local values of the caller.
-    final func acceptsInheriting(_ work: Work) -> Bool { reports(submitInheriting(work)) }
-
-    private final func reports(_ refusal: OrderedQueueError?) -> Bool {
-        OrderedRefusal.report(refusal, subject, capacity: capacity, endText)
+    private final func report(_ error: OrderedQueueError) {
+        let kind: SyncDiagnostics.Report.Kind = error == .full ? .refusedWhenFull : .refusedAfterShutdown
+        let reason = error == .full ? "the queue is full" : endText
+        SyncDiagnostics.report(
+            kind, subject: subject, message: "work was refused, and released without having run: \(reason)",
+            bound: error == .full ? capacity : nil)
     }
 
     private final func submit(_ work: consuming Work) -> OrderedQueueError? {
         let work = recorded(work)
-        return finish(box.whenSupplied { $0.submit(work) })
+        return finish(whenSupplied { $0.submit(work) })
     }
 
     private final func submitInheriting(_ work: Work) -> OrderedQueueError? {
@@ -91,8 +163,8 @@ extension OrderedQueueStorage where State: ~Copyable {
             run = try inTurn(work, recordedPiece())
             try submit(place)
         } catch { return error }
-        let object: any WaitedObject = box
-        let task = Task(priority: box.priority) {
+        let object: any WaitedObject = self
+        let task = Task(priority: priority) {
             await place.waitForGrant(at: object)
             if place.isGranted { await run() }
         }
@@ -104,11 +176,12 @@ extension OrderedQueueStorage where State: ~Copyable {
     final func submitWaitingForRoom(
         _ work: Work, until deadline: @autoclosure () -> Int64
     ) async throws(OrderedQueueError) {
+        if Task.isCancelledByOthers { throw .cancelled }
         let sender = State.Intake.Sender(recorded(work))
-        if let error = finish(box.whenSupplied(forSender: true) { $0.submit(sender: sender) }) { throw error }
+        if let error = finish(whenSupplied(forSender: true) { $0.submit(sender: sender) }) { throw error }
         if sender.isGranted { return }
         if wouldWaitForItself { sender.resolve(EDEADLK) }
-        do throws(OrderedQueueError) { try await box.waitForGrant(of: sender, until: deadline()) } catch {
+        do throws(OrderedQueueError) { try await waitForGrant(of: sender, until: deadline()) } catch {
             _ = sender.takeWork()
             throw error
         }
@@ -117,7 +190,7 @@ extension OrderedQueueStorage where State: ~Copyable {
     /// Submits the place of a task. Once the place is granted, the task must run its work in turn, or pass the turn on.
     /// Throws if the place is refused.
     final func submit(_ place: OrderedPlace) throws(OrderedQueueError) {
-        if let error = finish(box.whenSupplied { $0.submit(place) }, place) { throw error }
+        if let error = finish(whenSupplied { $0.submit(place) }, place) { throw error }
     }
 
     @inline(__always)
@@ -134,22 +207,47 @@ extension OrderedQueueStorage where State: ~Copyable {
         return nil
     }
 
+    // MARK: - Waiting
+
+    /// Waits for the grant of `place`, which the queue holds. If the task is cancelled or `deadline` passes, it gives
+    /// back the room of the place.
+    final func waitForGrant(of place: OrderedPlace, until deadline: Int64) async throws(OrderedQueueError) {
+        guard let error = await place.waitForGrant(until: deadline, at: self) else { return }
+        giveUp(place)
+        throw error
+    }
+
+    /// Gives back the room of `place`, which was resolved otherwise than by a grant.
+    private final func giveUp(_ place: OrderedPlace) {
+        let sender = withState { $0.intake.giveUp(place) }
+        testStep("OrderedQueueStorage: resumes", self)
+        sender?.resume()
+    }
+
     // MARK: - Entries that were taken out
 
     /// Takes the first entry out of `ready`, which is not empty.
     final func popFirst(of ready: inout State.Intake.Entries) -> Entry {
         let entry = ready.popFirst()!
-        box.readyCount.store(ready.count, ordering: .relaxed)
-        box.begunCount.store(box.begunCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+        readyCount.store(ready.count, ordering: .relaxed)
+        begunCount.store(begunCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
         return entry
+    }
+
+    /// Returns once something may have been submitted, or after 1.5 us. That is about the cost of starting another
+    /// pump, so polling never costs much more than not polling.
+    final func waitBrieflyForMore() {
+        if mayHoldMore.load(ordering: .relaxed) { return }
+        let end = csk_now() + 1500
+        while !mayHoldMore.load(ordering: .relaxed), csk_now() < end {}
     }
 
     // MARK: - Counting, and the end
 
     /// The number of accepted entries that have not begun, at some instant during the call.
     final var waitingCount: Int {
-        box.withState {
-            capacity == nil ? $0.intake.count + box.readyCount.load(ordering: .relaxed) : $0.intake.unbegun
+        withState {
+            capacity == nil ? $0.intake.count + readyCount.load(ordering: .relaxed) : $0.intake.unbegun
         }
     }
 
@@ -157,7 +255,19 @@ extension OrderedQueueStorage where State: ~Copyable {
     final var beyondBoundCount: Int { capacity.map { max(0, waitingCount - $0) } ?? 0 }
 
     /// The number of entries still in the intake, at some instant during the call; for tests.
-    final var pendingCount: Int { box.withState { $0.intake.count } }
+    final var pendingCount: Int { withState { $0.intake.count } }
 
-    final func shutDown() { box.shutDown() }
+    /// True while entries may wait for their turn. A wait that was given up counts until its turn.
+    final var mayHaveWaiting: Bool {
+        readyCount.load(ordering: .relaxed) > 0 || mayHoldMore.load(ordering: .relaxed)
+    }
+
+    /// True once the queue was shut down and refuses later work.
+    final var isShut: Bool { hasShut.load(ordering: .relaxed) }
+
+    final func shutDown() {
+        var senders = box.withLock { $0.intake.shut() }
+        hasShut.store(true, ordering: .relaxed)
+        while let sender = senders.popFirst() { sender.resolve(ESHUTDOWN) }
+    }
 }

@@ -206,7 +206,7 @@ struct WaitStepTests {
 
     @Test func whoGivesUpItsRoomResumesTheNextOutsideOfTheLock() async throws {
         let queue = FIFOQueue(capacity: 1, whenFull: .wait), door = await queue.stopAtDoor(), isThere = Flag()
-        let pause = StepPause("OrderedQueueBox: resumes")
+        let pause = StepPause("OrderedQueueStorage: resumes")
         let place = Task(executorPreference: OwnThreads.shared) {
             try await pause.within { try await queue.enqueueAndWait { () async throws in mustNotRun() } }
         }

@@ -38,13 +38,13 @@ struct ActorQueueSchedule: ~Copyable {
     }
 
     private mutating func submitWork() {
-        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        if state.intake.needsChunk { state.intake.supply(Intake.Entries.Chunk()) }
         see(state.submit(submitted).0, place: nil)
         submitted += 1
     }
 
     private mutating func submitPlace() {
-        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        if state.intake.needsChunk { state.intake.supply(Intake.Entries.Chunk()) }
         placeNumbers.append(submitted)
         see(state.submit(OrderedPlace(.own)).0, place: submitted)
         submitted += 1

@@ -210,7 +210,7 @@ struct OrderedQueueStateTests {
     private func takeTurn(_ state: inout FIFOQueueState<Int>) -> Bool { state.takeTurnIfFree() }
 
     private func submit(_ number: Int, to state: inout FIFOQueueState<Int>) -> String {
-        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        if state.intake.needsChunk { state.intake.supply(Intake.Entries.Chunk()) }
         return name(state.submit(number).0)
     }
 
@@ -236,7 +236,7 @@ struct OrderedQueueStateTests {
     func afterAShutdownOnlyThoseWhoDrainOrCanNotBeRefusedGetATurn() {
         for kind in [OrderedPlace.Kind.own, .end] {
             var state = FIFOQueueState<Int>()
-            _ = state.shut()
+            _ = state.intake.shut()
             #expect(submit(0, to: &state) == "shutDown")
             #expect(takeTurn(&state) == false)
             for refused in [OrderedPlace.Kind.work, .refusable] {
@@ -245,7 +245,7 @@ struct OrderedQueueStateTests {
             }
             #expect(state.reserve(kind) == nil)
             #expect(name(state.submit(OrderedPlace(kind)).0) == "begins")
-            state.supply(Intake.Entries.Chunk())
+            state.intake.supply(Intake.Entries.Chunk())
             #expect(name(state.submit(OrderedPlace(kind)).0) == "queued")
         }
     }
@@ -271,7 +271,7 @@ struct OrderedQueueStateTests {
     }
 
     private func submit(_ number: Int, to state: inout ActorQueueState<Int>) -> String {
-        if state.needsChunk { state.supply(Intake.Entries.Chunk()) }
+        if state.intake.needsChunk { state.intake.supply(Intake.Entries.Chunk()) }
         return name(state.submit(number).0)
     }
 
@@ -319,7 +319,7 @@ struct OrderedQueueStateTests {
         for number in 1...3 { #expect(submit(number, to: &state) == "queued") }
         #expect(name(state.arrive(&ready)) == "work, sends a pump")
         _ = ready.popFirst()
-        state.supply(Intake.Entries.Chunk())
+        state.intake.supply(Intake.Entries.Chunk())
         // The work has suspended; whatever a pump does, a place is behind what is ready.
         for _ in 1...2 {
             #expect(name(state.submit(OrderedPlace(.own)).0) == "queued")

@@ -21,7 +21,7 @@ extension ActorQueue {
     /// No thread is blocked meanwhile, as work that keeps the actor would do.
     func stop() async -> @Sendable () async -> Void {
         let actor = storage.actorOrStop()
-        await storage.takeOwnPlace().waitForGrant(at: storage.box)
+        await storage.takeOwnPlace().waitForGrant(at: storage)
         return { [storage] in await Self.run(in: storage, on: actor, nil) { _ in } }
     }
 }
