@@ -1,5 +1,18 @@
 import Dispatch
 
+extension ConcurrentWorkQueue {
+    /// The queue that the functions ``async(inheritingTaskLocals:_:)``, ``async(delay:_:)`` and ``asyncBarrier(_:)``
+    /// use. Through it a program can observe their work and wait for it.
+    ///
+    /// ```swift
+    /// ConcurrentWorkQueue.shared.recorder = EventRecorder(name: "async")
+    /// try await ConcurrentWorkQueue.shared.drain()
+    /// ```
+    ///
+    /// The whole program uses this queue: code that suspends it or shuts it down does so for all. Never blocks.
+    public static let shared = ConcurrentWorkQueue(name: "SwiftSync.async")
+}
+
 /// Runs `body` asynchronously, concurrently with other work of these functions, and returns at once.
 ///
 /// ```swift
@@ -12,18 +25,16 @@ import Dispatch
 /// All of them share one queue, ``ConcurrentWorkQueue/shared``, which runs up to 64 closures at once. The function may
 /// be called from anywhere. Inside a type that has a member called `async`, write `SwiftSync.async`. O(1).
 ///
+/// - Parameters:
+///   - inheritingTaskLocals: if true, `body` runs as a separate task, which has the task-local values and the priority
+///     of the caller.
+///   - body: what runs, on a thread of the library's.
 /// - Returns: false, with a report to ``SyncDiagnostics``, when the system has no memory or no thread. `body` will not
 ///   run then.
 @discardableResult
-public func async(_ body: @escaping @Sendable () -> Void) -> Bool {
-    ConcurrentWorkQueue.shared.async(body)
-}
-
-/// Runs `body` asynchronously. If `inheritingTaskLocals` is true, `body` runs as a separate task, which has the
-/// task-local values and the priority of the caller. With false it is ``async(_:)``.
-@discardableResult
-public func async(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
-    ConcurrentWorkQueue.shared.async(inheritingTaskLocals: inheritingTaskLocals, body)
+public func async(inheritingTaskLocals: Bool = false, _ body: @escaping @Sendable () -> Void) -> Bool {
+    let queue = ConcurrentWorkQueue.shared
+    return inheritingTaskLocals ? queue.async(inheritingTaskLocals: true, body) : queue.async(body)
 }
 
 /// Runs `body` asynchronously once `delay` seconds have passed, never early.
@@ -44,7 +55,7 @@ public func async(delay: Double, _ body: @escaping @Sendable () -> Void) -> Dela
 /// Delayed work counts from its time on. The whole program shares the queue, so a barrier holds up all of it; a
 /// ``ConcurrentWorkQueue`` of your own has barriers too. O(1).
 ///
-/// - Returns: what ``async(_:)`` returns.
+/// - Returns: what ``async(inheritingTaskLocals:_:)`` returns.
 @discardableResult
 public func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
     ConcurrentWorkQueue.shared.async(barrier: true, body)

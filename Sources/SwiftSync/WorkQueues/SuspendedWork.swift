@@ -32,8 +32,10 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     private let rank: Int64
     private let barrier: Bool
     private let admission: Admission
-    private let recorder: EventRecorder?
-    private let id: UInt64
+    /// The name in the recorder; nil for that of the queue.
+    private let tag: String?
+    /// Written when the wait is registered.
+    private var piece: RecordedPiece?
     /// The next three are written before the wait is registered.
     @safe private var work: UnsafeMutablePointer<csk_counted_work_t>?
     @safe private var room: UnsafeMutablePointer<csk_workqueue_wait_t>?
@@ -41,13 +43,15 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
     /// Whether the work has no place yet. Then the queue shows the wait in views, as a wait for room.
     private let hasNoPlace = Atomic(false)
 
-    init(_ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, deadline: Int64 = Deadline.never) {
+    init(
+        _ core: WorkQueueCore, rank: Int64, barrier: Bool, _ admission: Admission, tag: String? = nil,
+        deadline: Int64 = Deadline.never
+    ) {
         kept = KeptWorkQueue(core)
         self.rank = rank
         self.barrier = barrier
         self.admission = admission
-        recorder = core.recorder
-        id = recorder?.makeID() ?? 0
+        self.tag = tag
         super.init(deadline: deadline)
     }
 
@@ -63,7 +67,7 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         unsafe memory.pointee.owner = reference
         let work = unsafe memory.pointer(to: \.counted)!
         self.work = unsafe work
-        recorder?.record(.pushed, id: id, tag: core.label)
+        piece = .make(core.recorder, tag ?? core.label)
         _ = unsafe reference.retain()
         let status = unsafe submit(work)
         if status == EINPROGRESS { return 0 }
@@ -147,15 +151,16 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
 
     /// Runs `body`, whose turn has come, and records its start and its end.
     func recorded(_ body: () -> Void) {
-        recorder?.record(.started, id: id, tag: core.label)
+        piece?.begin()
         body()
-        recorder?.record(.finished, id: id, tag: core.label)
+        piece?.end()
     }
 
-    /// Records how the wait ended, if its work has not begun.
-    func recordEnd(_ status: Int32, as kind: EventRecorder.Event.Kind = .cancelled) {
-        if status != 0, unsafe work != nil { recorder?.record(kind, id: id, tag: core.label) }
-    }
+    /// Records that the wait has ended, if its work has not begun.
+    func recordCancelled(_ status: Int32) { if status != 0 { piece?.cancel() } }
+
+    /// Records that the work was dropped.
+    func recordDropped() { piece = nil }
 }
 
 extension WorkQueueCore {
@@ -194,7 +199,7 @@ extension WorkQueueCore {
             waiting.recorded { result = Result(catching: body) }
         }
         if let result { return try result.get() }
-        waiting.recordEnd(status)
+        waiting.recordCancelled(status)
         throw error(status)
     }
 
@@ -208,12 +213,14 @@ extension WorkQueueCore {
 
     /// Runs `body` in the queue as a separate task, which has the caller's task-local values. Returns false, with a
     /// report, if the work was refused.
-    func asyncInheriting(rank: Int64, barrier: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking)
+    func asyncInheriting(
+        rank: Int64, barrier: Bool, tag: String? = nil, _ body: @escaping @Sendable () -> Void
+    ) -> Bool {
+        let waiting = SuspendedWork(self, rank: rank, barrier: barrier, .blocking, tag: tag)
         let status = waiting.start {
             waiting.recorded(body)
-        } dropped: {
-            waiting.recordEnd($0, as: .dropped)
+        } dropped: { _ in
+            waiting.recordDropped()
         }
         if status == 0 { return true }
         reportRefusal(status)

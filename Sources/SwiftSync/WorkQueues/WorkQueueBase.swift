@@ -47,7 +47,7 @@ public class WorkQueueBase: @unchecked Sendable {
     ///
     /// It may be called from anywhere, including the queue's own work. It allocates nothing beyond the closure's own
     /// context. It blocks only on a full queue whose bound is ``OverflowPolicy/wait``; tasks call
-    /// ``asyncWaitingForRoom(priority:timeout:_:)`` there. O(1).
+    /// ``asyncWaitingForRoom(barrier:priority:timeout:_:)`` there. O(1).
     ///
     /// - Returns: false, with a report to ``SyncDiagnostics``, after a shutdown, when the bound refuses, or when the
     ///   system has no thread. `body` will not run then.
@@ -56,48 +56,56 @@ public class WorkQueueBase: @unchecked Sendable {
         core.async(body)
     }
 
-    /// Queues `body` with a priority: it runs before all waiting work of lower priority. Otherwise it is ``async(_:)``.
+    /// Queues `body` as ``async(_:)`` does, before all waiting work of lower priority.
+    ///
     /// It takes O(log n) amortized, with n waiting work items whose priority is not the queue's own.
     @discardableResult
     public final func async(priority: CommandPriority, _ body: @escaping @Sendable () -> Void) -> Bool {
         core.async(rank: core.rank(of: priority), body)
     }
 
-    /// Queues `body` under the name `tag`, which the queue's ``recorder`` shows. Work without a tag is recorded under
-    /// the queue's name. Otherwise it is ``async(priority:_:)``.
-    @discardableResult
-    public final func async(
-        tag: String, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
-    ) -> Bool {
-        core.async(rank: core.rank(of: priority), tag: tag, body)
-    }
-
-    /// Queues `body`. If `inheritingTaskLocals` is true, `body` runs as a separate task, which has the task-local
-    /// values and the priority of the caller.
+    /// Queues `body` as ``async(_:)`` does, with more said of it.
     ///
-    /// The place of `body` among other work is that of ``async(_:)``, or that of ``async(priority:_:)`` if `priority`
-    /// is given. With `inheritingTaskLocals` true the call costs the allocations of a task; with false it is
-    /// ``async(_:)``.
+    /// It takes O(log n) amortized, with n waiting work items whose priority is not the queue's own.
+    ///
+    /// - Parameters:
+    ///   - barrier: if true, `body` runs alone: once all work accepted before has ended, and before work accepted later
+    ///     begins, whatever its priority. On a serial queue, where all work runs alone, it keeps the place of its
+    ///     arrival.
+    ///   - tag: the name of `body` in the queue's ``recorder``; with nil, that of the queue.
+    ///   - inheritingTaskLocals: if true, `body` runs as a separate task, which has the task-local values and the
+    ///     priority of the caller. That costs the allocations of a task.
+    ///   - priority: `body` runs before all waiting work of lower priority. Nil stands for the queue's own.
+    ///   - body: what runs, on a thread of the library's.
+    /// - Returns: what ``async(_:)`` returns.
+    @_disfavoredOverload
     @discardableResult
     public final func async(
-        inheritingTaskLocals: Bool, priority: CommandPriority? = nil, _ body: @escaping @Sendable () -> Void
+        barrier: Bool = false, tag: String? = nil, inheritingTaskLocals: Bool = false, priority: CommandPriority? = nil,
+        _ body: @escaping @Sendable () -> Void
     ) -> Bool {
+        // It is disfavored, since nested closures that drop what a call returns would make `async { }` ambiguous.
         let rank = core.rank(of: priority)
-        return inheritingTaskLocals
-            ? core.asyncInheriting(rank: rank, barrier: false, body) : core.async(rank: rank, body)
+        if inheritingTaskLocals { return core.asyncInheriting(rank: rank, barrier: barrier, tag: tag, body) }
+        return barrier ? core.asyncBarrier(tag: tag, body) : core.async(rank: rank, tag: tag, body)
     }
 
     /// Queues `body`, and returns once it is queued, not when it has run. On a full queue whose bound lets callers
     /// wait, the task is suspended until there is room. Waiting tasks get room in the order of their calls.
     ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - priority: the priority of `body`; with nil, the queue's own.
+    ///   - timeout: how long the task waits for room, never less; `.never` is no limit but that of `withDeadline`.
+    ///   - body: what runs, on a thread of the library's. It will not run if the call throws.
     /// - Throws: ``WorkQueueError/full`` where the bound refuses, ``WorkQueueError/shutDown``,
-    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut`` after `timeout` (never early; `.never` is no
-    ///   limit but that of `withDeadline`), and ``WorkQueueError/cancelled`` if the task is cancelled before. `body`
-    ///   will not run if the call throws.
+    ///   ``WorkQueueError/outOfResources``; ``WorkQueueError/timedOut``, and ``WorkQueueError/cancelled`` if the task
+    ///   is cancelled before there is room.
     public final func asyncWaitingForRoom(
-        priority: CommandPriority? = nil, timeout: TimeLimit = .never, _ body: @escaping @Sendable () -> Void
+        barrier: Bool = false, priority: CommandPriority? = nil, timeout: TimeLimit = .never,
+        _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: false, timeout, body)
+        try await core.asyncWaitingForRoom(rank: core.rank(of: priority), barrier: barrier, timeout, body)
     }
 
     /// Queues `body` once `delay` has passed, never early.
@@ -138,27 +146,35 @@ public class WorkQueueBase: @unchecked Sendable {
     /// It blocks the thread meanwhile, and runs nothing but `body`. It is never refused and never dropped, and ignores
     /// `withDeadline`. After a shutdown it still runs in order, whatever the shutdown cancels. A call from inside the
     /// queue's own work stops the program with a message: it would wait for itself.
-    @available(*, noasync, message: "use await run { }, or sync(timeout:)")
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - priority: its turn comes before all waiting work of a lower priority. Nil is that of `withPriority`, or the
+    ///     queue's own.
+    ///   - body: what runs.
+    /// - Throws: what `body` throws.
+    @available(*, noasync, message: "use await run { }, or sync(timeout:); for a barrier use await run(barrier:)")
     @discardableResult
-    public final func sync<R, E: Error>(_ body: () throws(E) -> R) throws(E) -> R {
-        try core.sync(rank: core.rankOfWait(), barrier: false, body)
+    public final func sync<R, E: Error>(
+        barrier: Bool = false, priority: CommandPriority? = nil, _ body: () throws(E) -> R
+    ) throws(E) -> R {
+        try core.sync(rank: core.rankOfWait(priority, barrier: barrier), barrier: barrier, body)
     }
 
-    /// Waits for its turn at a priority, and runs `body` on the calling thread: its turn comes before all waiting work
-    /// of a lower one. A nil `priority` is that of `withPriority`, or the queue's own.
-    @available(*, noasync, message: "use await run(priority:) { }, or sync(priority:timeout:)")
+    /// Waits for its turn for at most `timeout`, and runs `body` on the calling thread.
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - priority: as in ``sync(barrier:priority:_:)``.
+    ///   - timeout: how long the thread waits, never less; `.never` is no limit but that of `withDeadline`.
+    ///   - body: what runs.
+    /// - Throws: what `body` throws; and a ``WorkQueueError`` if its turn has not come after `timeout`, if it is called
+    ///   inside the queue's own work, if the bound refuses or drops it, and after a shutdown.
     @discardableResult
-    public final func sync<R, E: Error>(priority: CommandPriority?, _ body: () throws(E) -> R) throws(E) -> R {
-        try core.sync(rank: core.rankOfWait(priority), barrier: false, body)
-    }
-
-    /// Waits for its turn for at most `timeout`, and runs `body` on the calling thread. It throws a ``WorkQueueError``
-    /// when its turn has not come after `timeout` (never early; `.never` is no limit but that of `withDeadline`), when
-    /// it is called inside the queue's own work, when the bound refuses or drops it, and after a shutdown.
-    @discardableResult
-    public final func sync<R>(priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R) throws -> R
-    {
-        try core.sync(rank: core.rankOfWait(priority), barrier: false, timeout, body)
+    public final func sync<R>(
+        barrier: Bool = false, priority: CommandPriority? = nil, timeout: TimeLimit, _ body: () throws -> R
+    ) throws -> R {
+        try core.sync(rank: core.rankOfWait(priority, barrier: barrier), barrier: barrier, timeout, body)
     }
 
     /// Suspends the task until its turn, runs `body` on a worker as a part of the task, and returns what `body`
@@ -167,32 +183,39 @@ public class WorkQueueBase: @unchecked Sendable {
     /// `body` sees the task-local values, the priority and the cancellation of the task. The call is never refused and
     /// never dropped: no cancellation, shutdown or `withDeadline` keeps `body` from running. The form with a timeout
     /// can be refused.
-    @discardableResult
-    public final func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
-        try await core.run(rank: core.rankOfWait(), barrier: false, body)
-    }
-
-    /// Suspends the task until its turn at a priority, and runs `body` as a part of the task: its turn comes before all
-    /// waiting work of a lower one. A nil `priority` is that of `withPriority`, or the queue's own.
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - priority: its turn comes before all waiting work of a lower priority. Nil is that of `withPriority`, or the
+    ///     queue's own.
+    ///   - body: what runs, on a thread of the library's.
+    /// - Throws: what `body` throws.
     @discardableResult
     public final func run<T: Sendable, E: Error>(
-        priority: CommandPriority?, _ body: @escaping @Sendable () throws(E) -> T
+        barrier: Bool = false, priority: CommandPriority? = nil, _ body: @escaping @Sendable () throws(E) -> T
     ) async throws(E) -> T {
-        try await core.run(rank: core.rankOfWait(priority), barrier: false, body)
+        try await core.run(rank: core.rankOfWait(priority, barrier: barrier), barrier: barrier, body)
     }
 
     /// Suspends the task until its turn, for at most `timeout`, and runs `body` as a part of the task.
     ///
-    /// It throws a ``WorkQueueError`` when `body` has not begun after `timeout` (never early; `.never` is no limit but
-    /// that of `withDeadline`), when the task is cancelled before `body` has begun, when the bound refuses or drops the
-    /// call, and after a shutdown. While the queue has no room, the task waits suspended. With a timeout of zero,
-    /// `body` runs only if its turn has come, and on the calling thread. A serial queue may still be busy for a moment
-    /// after an awaited `run` has returned: its worker has resumed the task, and ends the work after that.
+    /// While the queue has no room, the task waits suspended. With a timeout of zero, `body` runs only if its turn has
+    /// come, and on the calling thread. A serial queue may still be busy for a moment after an awaited `run` has
+    /// returned: its worker has resumed the task, and ends the work after that.
+    ///
+    /// - Parameters:
+    ///   - barrier: whether `body` runs alone, after all work accepted before it.
+    ///   - priority: as in ``run(barrier:priority:_:)``.
+    ///   - timeout: how long the task waits, never less; `.never` is no limit but that of `withDeadline`.
+    ///   - body: what runs, on a thread of the library's.
+    /// - Throws: what `body` throws; and a ``WorkQueueError`` if `body` has not begun after `timeout`, if the task is
+    ///   cancelled before, if the bound refuses or drops the call, and after a shutdown.
     @discardableResult
     public final func run<T: Sendable>(
-        priority: CommandPriority? = nil, timeout: TimeLimit, _ body: @escaping @Sendable () throws -> T
+        barrier: Bool = false, priority: CommandPriority? = nil, timeout: TimeLimit,
+        _ body: @escaping @Sendable () throws -> T
     ) async throws -> T {
-        try await core.run(rank: core.rankOfWait(priority), barrier: false, timeout, body)
+        try await core.run(rank: core.rankOfWait(priority, barrier: barrier), barrier: barrier, timeout, body)
     }
 
     // MARK: - The queue's life
@@ -241,7 +264,8 @@ public class WorkQueueBase: @unchecked Sendable {
     /// more. Never blocks.
     ///
     /// Delayed work whose time has not come was not accepted yet, so it does not run. Periodic work ends. Jobs of
-    /// actors and tasks, and callers of ``sync(_:)`` and ``run(_:)``, are never refused: they still run.
+    /// actors and tasks, and callers of ``sync(barrier:priority:_:)`` and ``run(barrier:priority:_:)``, are never
+    /// refused: they still run.
     ///
     /// - Parameter cancelsPending: if true, accepted work that has not begun is dropped, except for those jobs and
     ///   callers. Callers that wait for dropped work get ``WorkQueueError/cancelled``.

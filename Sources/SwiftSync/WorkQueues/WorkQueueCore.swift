@@ -65,23 +65,18 @@ struct WorkQueueCore: @unchecked Sendable {
 
     // MARK: - Queueing
 
-    /// Returns true if the queue has accepted the work. Otherwise it calls `refused` to undo the making of the work.
-    @inline(__always)
-    func accepted(
-        _ status: Int32, _ work: UnsafeMutablePointer<csk_work_t>, _ refused: (UnsafeMutablePointer<csk_work_t>) -> Void
-    ) -> Bool {
-        if status == 0 { return true }
-        unsafe refused(work)
-        reportRefusal(status)
-        return false
-    }
-
     @inline(__always)
     private func enqueue(
         _ body: @escaping @Sendable () -> Void, _ enqueue: (UnsafeMutablePointer<csk_work_t>) -> Int32
     ) -> Bool {
-        guard let work = unsafe WorkItem.make(WorkItem.Body(call: body)) else { return reportNoMemory() }
-        return unsafe accepted(enqueue(work), work) { _ = unsafe WorkItem.take($0, as: WorkItem.Body.self) }
+        var status = ENOMEM
+        if let work = unsafe WorkItem.make(WorkItem.Body(call: body)) {
+            status = unsafe enqueue(work)
+            if status == 0 { return true }
+            _ = unsafe WorkItem.take(work, as: WorkItem.Body.self)
+        }
+        reportRefusal(status)
+        return false
     }
 
     @inline(__always)
@@ -101,20 +96,24 @@ struct WorkQueueCore: @unchecked Sendable {
     /// accepted it.
     @inline(never)
     private func asyncAside(tag: String?, rank: Int64, _ body: @escaping @Sendable () -> Void) -> Bool {
-        if let recorder { return async(tag: tag, rank: rank, recorder, body) }
-        return unsafe enqueue(body) { unsafe submit($0, rank: rank, WorkItem.runBody) }
+        unsafe enqueue(recorded(tag: tag, body)) { unsafe submit($0, rank: rank, WorkItem.runBody) }
     }
 
-    func asyncBarrier(_ body: @escaping @Sendable () -> Void) -> Bool {
-        if let recorder { return async(tag: nil, rank: ownRank, barrier: true, recorder, body) }
-        return unsafe enqueue(body) {
+    func asyncBarrier(tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> Bool {
+        unsafe enqueue(recorded(tag: tag, body)) {
             unsafe csk_workqueue_submit(queue, ownRank, $0, CSK_WORK_BARRIER, Deadline.never, WorkItem.runBody)
         }
     }
 
-    func reportNoMemory() -> Bool {
-        reportRefusal(ENOMEM)
-        return false
+    /// Makes a closure that runs `body`, and records its beginning and end, or that it was dropped. Without a recorder
+    /// it is `body`.
+    func recorded(tag: String? = nil, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        guard let piece = RecordedPiece.make(recorder, tag ?? label) else { return body }
+        return {
+            piece.begin()
+            body()
+            piece.end()
+        }
     }
 
     func reportRefusal(_ status: Int32) {
@@ -143,7 +142,7 @@ struct WorkQueueCore: @unchecked Sendable {
     /// Returns 0, or the status for which `body` did not run.
     private func sync(rank: Int64, flags: UInt32, deadline: Int64, _ body: () -> Void) -> Int32 {
         withoutActuallyEscaping(body) { body in
-            recorded(body) { body in
+            recordingCaller(body) { body in
                 var body = body
                 return unsafe withUnsafeMutablePointer(to: &body) {
                     unsafe csk_workqueue_sync(
@@ -155,7 +154,19 @@ struct WorkQueueCore: @unchecked Sendable {
         }
     }
 
-    /// Performs ``WorkQueueBase/sync(_:)``. The call is never refused and never dropped.
+    /// Waits for a caller's turn, and records the caller. Without a recorder it only waits.
+    private func recordingCaller(_ body: @escaping () -> Void, _ wait: (@escaping () -> Void) -> Int32) -> Int32 {
+        guard let piece = RecordedPiece.make(recorder, label) else { return wait(body) }
+        let status = wait {
+            piece.begin()
+            body()
+            piece.end()
+        }
+        if status != 0 { piece.cancel() }
+        return status
+    }
+
+    /// Performs ``WorkQueueBase/sync(barrier:priority:_:)``. The call is never refused and never dropped.
     func sync<R, E: Error>(rank: Int64, barrier: Bool, _ body: () throws(E) -> R) throws(E) -> R {
         var result: Result<R, E>?
         let flags = (barrier ? CSK_WORK_BARRIER : 0) | CSK_WORK_OWN_TURN

@@ -100,32 +100,15 @@ extension WorkQueueCore {
     func asyncWaitingForRoom(
         rank: Int64, barrier: Bool, _ limit: TimeLimit, _ body: @escaping @Sendable () -> Void
     ) async throws(WorkQueueError) {
-        if let recorder {
-            let recorded = RecordedWork(recorder, tag: label, body)
-            let status = unsafe await enqueueWaitingForRoom(recorded, RecordedWork.called, rank, barrier, limit)
-            if status == 0 { return }
-            recorded.drop()
-            throw error(status)
-        }
-        let status = unsafe await enqueueWaitingForRoom(
-            WorkItem.Body(call: body), WorkItem.runBody, rank, barrier, limit)
-        if status != 0 { throw error(status) }
-    }
-
-    private func enqueueWaitingForRoom<Payload>(
-        _ payload: Payload, _ function: @escaping csk_work_function_t, _ rank: Int64, _ barrier: Bool,
-        _ limit: TimeLimit
-    ) async -> Int32 {
-        guard let work = unsafe WorkItem.make(payload) else { return ENOMEM }
+        guard let work = unsafe WorkItem.make(WorkItem.Body(call: recorded(body))) else { throw error(ENOMEM) }
         let wait = unsafe RoomWait(self, work)
         let status = await wait.wait(until: limit.deadline()) {
-            unsafe wait.register(rank: rank, barrier: barrier, function)
+            unsafe wait.register(rank: rank, barrier: barrier, WorkItem.runBody)
         }
-        if status != 0 {
-            wait.takeBack()
-            _ = unsafe WorkItem.take(work, as: Payload.self)
-        }
-        return status
+        if status == 0 { return }
+        wait.takeBack()
+        _ = unsafe WorkItem.take(work, as: WorkItem.Body.self)
+        throw error(status)
     }
 
     func drain(_ limit: TimeLimit) async throws(WorkQueueError) {

@@ -1,18 +1,19 @@
-/// A piece of ordered async work whose events the queue's recorder keeps. If it is released without having begun, it
-/// was given up.
+/// A piece of work whose events the queue's recorder keeps. If it is released without having begun, it was dropped.
 final class RecordedPiece: @unchecked Sendable {
     private let recorder: EventRecorder
     private let id: UInt64
     private let tag: String
-    /// Only the holder of the turn writes it.
+    /// Only the code whose turn it is writes it.
     private var hasBegun = false
 
     /// Records that the work was pushed, which happens before it can begin. Returns nil if there is no recorder. (A
     /// failing initializer would allocate first.)
+    @inline(__always)
     static func make(_ recorder: EventRecorder?, _ tag: @autoclosure () -> String) -> RecordedPiece? {
-        recorder.map { RecordedPiece($0, tag()) }
+        if let recorder { RecordedPiece(recorder, tag()) } else { nil }
     }
 
+    @inline(never)
     private init(_ recorder: EventRecorder, _ tag: String) {
         self.recorder = recorder
         self.tag = tag
@@ -31,5 +32,11 @@ final class RecordedPiece: @unchecked Sendable {
 
     func end() {
         recorder.record(.finished, id: id, tag: tag)
+    }
+
+    /// Records that the work was given up, and won't begin.
+    func cancel() {
+        hasBegun = true
+        recorder.record(.cancelled, id: id, tag: tag)
     }
 }
