@@ -69,6 +69,23 @@ public final class TaskQueue: StallableQueue, @unchecked Sendable {
     let changes: TaskQueueChanges
     private let threadSlot = QueueThread.slot
 
+    private static let all = SnapshotDictionary<String, TaskQueue>()
+
+    /// Returns the queue of that name. It is the same queue at every call, in the whole process. The first call makes
+    /// it.
+    ///
+    /// Never blocks. It takes no lock and, for a queue that exists, no allocation; O(1) on average. Queues live for
+    /// ever: a queue that has been used takes about 1.4 KB, and up to 200 KB once it has recorded 4096 events. Use a
+    /// bounded number of names.
+    public static func getQueue(name: String) -> TaskQueue {
+        if let found = all[name] { return found }
+        let made = TaskQueue(identifier: name)
+        return all.insertValue(made, forKey: name) ?? made
+    }
+
+    /// The earlier spelling of ``getQueue(name:)``: the same queue.
+    public static func getQueue(identifier: String) -> TaskQueue { getQueue(name: identifier) }
+
     package init(identifier: String) {
         self.identifier = identifier
         recorder = EventRecorder(name: identifier)
