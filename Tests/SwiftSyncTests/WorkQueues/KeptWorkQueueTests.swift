@@ -12,7 +12,7 @@ struct KeptWorkQueueTests {
         switch kind {
         case .turn: SuspendedWork(core, rank: core.ownRank, barrier: false, .suspending)
         case .room: unsafe RoomWait(core, work)
-        case .drain: DrainWait(core)
+        case .drain: WorkQueueWait(core)
         case .delayed: DelayedQueueWork(core) {}
         }
     }

@@ -216,7 +216,7 @@ import Testing
             let work = try #require(WorkItem.make(WorkItem.Body {})), wait = RoomWait(core, work)
             givenUp = wait
             let status = await wait.wait(until: csk_deadline_after(1_000_000)) {
-                wait.register(rank: core.ownRank, barrier: false, WorkItem.runBody)
+                wait.register(rank: core.ownRank, barrier: false)
             }
             #expect(status == ETIMEDOUT)
             _ = WorkItem.take(work, as: WorkItem.Body.self)
