@@ -8,9 +8,9 @@ public import Dispatch
 /// value.async(performIn: .utility, timeout: .seconds(1)).priority(.low).get { result in print(result) }
 /// ```
 ///
-/// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
+/// A schedule may be kept, and may be used from any thread.
 @frozen
-public struct AsyncSchedule<Value>: @unchecked Sendable {
+public struct AsyncSchedule<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     @usableFromInline let queue: DispatchQueue
     @usableFromInline let limit: TimeLimit
@@ -22,14 +22,8 @@ public struct AsyncSchedule<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that run after all waiting commands.
-    @inlinable public var lowestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.back) }
-    /// Commands that run before all waiting commands. The one issued last runs first.
-    @inlinable public var highestPriority: AsyncCommands<Value> { AsyncCommands(self, rank: CommandRank.front) }
-    /// Commands ordered by priority, and within one priority by arrival.
-    @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
-        AsyncCommands(self, rank: CommandRank.of(priority))
-    }
+    @inlinable @inline(__always)
+    public func _commands(rank: Int64) -> AsyncCommands<Value> { AsyncCommands(self, rank: rank) }
 }
 
 /// Commands that return at once. Each runs its closures on a queue when its turn comes.

@@ -114,18 +114,12 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
 /// ```
 ///
 /// See ``SyncCommands`` for what they do and where they may be called.
-public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
+public final class QueueSafeSyncedValue<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline
     let box: ValueBox<Value>
 
-    /// Commands that run after all waiting commands.
-    @inlinable public var lowestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.back, limit: .never)
-    }
-    /// Commands that run before all waiting commands. The one issued last runs first.
-    @inlinable public var highestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.front, limit: .never)
-    }
+    @inlinable @inline(__always)
+    public func _commands(rank: Int64) -> SyncCommands<Value> { SyncCommands(box: box, rank: rank, limit: .never) }
 
     /// Protects `value`. It never blocks.
     ///
@@ -154,11 +148,6 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
         box.close()
     }
 
-    /// Commands ordered by priority, and within one priority by arrival.
-    @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), limit: .never)
-    }
-
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.
     @inlinable public func timeout(_ timeout: TimeLimit) -> SyncSchedule<Value> {
@@ -175,7 +164,7 @@ public final class QueueSafeSyncedValue<Value>: @unchecked Sendable {
 /// ```
 ///
 /// See ``AsyncCommands`` for what they do and where they may be called.
-public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
+public final class QueueSafeAsyncedValue<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline
     let value: QueueSafeValue<Value>
     @usableFromInline
@@ -210,14 +199,8 @@ public final class QueueSafeAsyncedValue<Value>: @unchecked Sendable {
     /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
     public var name: String { value.name }
 
-    /// Commands that run after all waiting commands.
-    @inlinable public var lowestPriority: AsyncCommands<Value> { value.async(performIn: queue).lowestPriority }
-    /// Commands that run before all waiting commands. The one issued last runs first.
-    @inlinable public var highestPriority: AsyncCommands<Value> { value.async(performIn: queue).highestPriority }
-    /// Commands ordered by priority, and within one priority by arrival.
-    @inlinable public func priority(_ priority: CommandPriority) -> AsyncCommands<Value> {
-        value.async(performIn: queue).priority(priority)
-    }
+    @inlinable @inline(__always)
+    public func _commands(rank: Int64) -> AsyncCommands<Value> { value.async(performIn: queue)._commands(rank: rank) }
 
     /// Commands that wait for at most `timeout`, and then give `.failure(.timedOut)`. A timeout of zero or less tries
     /// once.

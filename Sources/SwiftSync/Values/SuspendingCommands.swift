@@ -14,7 +14,7 @@ import CSyncKernel
 /// queue with `.failure(.cancelled)`, and `withDeadline` bounds the wait. A task that is cancelled after its turn has
 /// come completes. Uncontended commands neither suspend nor allocate.
 @frozen
-public struct SuspendingCommands<Value>: @unchecked Sendable {
+public struct SuspendingCommands<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     /// Nil means the priority of the request, or of the calling task.
     @usableFromInline let rank: Int64?
@@ -27,14 +27,8 @@ public struct SuspendingCommands<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that run after all waiting commands.
-    @inlinable public var lowestPriority: Self { Self(box: box, rank: CommandRank.back, limit: limit) }
-    /// Commands that run before all waiting commands. The one issued last runs first.
-    @inlinable public var highestPriority: Self { Self(box: box, rank: CommandRank.front, limit: limit) }
-    /// Commands ordered by priority, and within one priority by arrival.
-    @inlinable public func priority(_ priority: CommandPriority) -> Self {
-        Self(box: box, rank: CommandRank.of(priority), limit: limit)
-    }
+    @inlinable @inline(__always)
+    public func _commands(rank: Int64) -> SuspendingCommands { Self(box: box, rank: rank, limit: limit) }
 }
 
 extension SuspendingCommands where Value: Sendable {

@@ -49,7 +49,7 @@ extension SyncSchedule {
     /// A ``SyncSchedule`` for a call that follows at once: see ``QueueSafeValue/wait``.
     @frozen
     @_eagerMove
-    public struct AtOnce: @unchecked Sendable {
+    public struct AtOnce: CommandSchedule, @unchecked Sendable {
         @usableFromInline let owner: QueueSafeValue<Value>
 
         @inlinable
@@ -57,17 +57,9 @@ extension SyncSchedule {
             self.owner = owner
         }
 
-        /// Commands that run after all waiting commands.
-        @inlinable public var lowestPriority: SyncCommands<Value>.AtOnce {
-            SyncCommands.AtOnce(owner: owner, rank: CommandRank.back)
-        }
-        /// Commands that run before all waiting commands. The one issued last runs first.
-        @inlinable public var highestPriority: SyncCommands<Value>.AtOnce {
-            SyncCommands.AtOnce(owner: owner, rank: CommandRank.front)
-        }
-        /// Commands ordered by priority, and within one priority by arrival.
-        @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value>.AtOnce {
-            SyncCommands.AtOnce(owner: owner, rank: CommandRank.of(priority))
+        @inlinable @inline(__always)
+        public func _commands(rank: Int64) -> SyncCommands<Value>.AtOnce {
+            SyncCommands.AtOnce(owner: owner, rank: rank)
         }
     }
 }

@@ -9,12 +9,12 @@ import Dispatch
 /// let result = value.wait(timeout: .milliseconds(5)).priority(.low).get()    // .failure(.timedOut) after 5 ms
 /// ```
 ///
-/// Choosing a priority never blocks. A schedule may be kept, and may be used from any thread.
+/// A schedule may be kept, and may be used from any thread.
 ///
 /// Only the box and the time limit are stored. The optimizer knows the rest at the call site, and an uncontended
 /// command reads none of it.
 @frozen
-public struct SyncSchedule<Value>: @unchecked Sendable {
+public struct SyncSchedule<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>
     @usableFromInline let limit: TimeLimit
 
@@ -24,19 +24,8 @@ public struct SyncSchedule<Value>: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Commands that run after all waiting commands.
-    @inlinable public var lowestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.back, limit: limit)
-    }
-    /// Commands that run before all waiting commands. The one issued last runs first.
-    @inlinable public var highestPriority: SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.front, limit: limit)
-    }
-
-    /// Commands ordered by priority, and within one priority by arrival.
-    @inlinable public func priority(_ priority: CommandPriority) -> SyncCommands<Value> {
-        SyncCommands(box: box, rank: CommandRank.of(priority), limit: limit)
-    }
+    @inlinable @inline(__always)
+    public func _commands(rank: Int64) -> SyncCommands<Value> { SyncCommands(box: box, rank: rank, limit: limit) }
 }
 
 /// Commands that block the calling thread until they are done, and run their closures on it.
