@@ -189,7 +189,7 @@ static void lateness(Table &table, int64_t timeout_ns, int tries) {
 }
 
 #define OURS GateFast, GateCompact, KernelMutex
-#define PEERS Pthread, PthreadAdaptive WITH_ABSL(Absl) WITH_NSYNC(Nsync) WITH_PARKING_LOT(ParkingLot)
+#define PEERS Pthread, PthreadAdaptive, SwiftMutex WITH_ABSL(Absl) WITH_NSYNC(Nsync) WITH_PARKING_LOT(ParkingLot)
 #define ALL PEERS, PthreadInherit, OURS, GateStrict WITH_CK(CkSpin)
 
 // Its own function: beside the loops of other locks its instructions would depend on which registers those leave.

@@ -1,10 +1,13 @@
 // locks.hpp: every lock under one shape: lock(), unlock(), and where it has one a timed lock and a high-priority lock.
 #pragma once
 
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -45,6 +48,49 @@ struct PthreadAdaptive : PthreadMutex<PTHREAD_MUTEX_ADAPTIVE_NP, PTHREAD_PRIO_NO
 struct PthreadInherit : PthreadMutex<PTHREAD_MUTEX_NORMAL, PTHREAD_PRIO_INHERIT> {
     static constexpr auto name = "pthread PI";
     bool lock_until(int64_t) = delete;
+};
+
+static inline void pause_once() {
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+}
+
+// Mutex as Swift has it on Linux after 6.3 (swiftlang/swift, pull request 88523), written anew: a futex of three
+// states. A thread looks up to 20 times, 64 pauses and a few more apart. It does not if four are there already and the
+// word says that some are parked.
+struct SwiftMutex {
+    static constexpr auto name = "Swift 6.4's Mutex";
+    enum : uint32_t { FREE, HELD, CONTENDED };
+    std::atomic<uint32_t> word{FREE}, depth{0};
+    void lock() {
+        uint32_t found = FREE;
+        if (!word.compare_exchange_strong(found, HELD, std::memory_order_acquire)) lock_slowly();
+    }
+    void lock_urgent() { lock(); }
+    void unlock() {
+        if (word.exchange(FREE, std::memory_order_release) == CONTENDED)
+            syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+    __attribute__((noinline)) void lock_slowly() {
+        bool crowded = depth.fetch_add(1, std::memory_order_relaxed) >= 4 && word == CONTENDED;
+        if (crowded || !spin())
+            while (word.exchange(CONTENDED, std::memory_order_acquire) != FREE)
+                syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, CONTENDED, nullptr, nullptr, 0);
+        depth.fetch_sub(1, std::memory_order_relaxed);
+    }
+    bool spin() {
+        for (int64_t look = 0, jitter = csk_now(); look < 20; look++) {
+            for (int64_t pause = 64 + (jitter >> look) % 32; pause > 0; pause--) pause_once();
+            uint32_t found = FREE;
+            if (word.load(std::memory_order_relaxed) == FREE &&
+                word.compare_exchange_strong(found, HELD, std::memory_order_acquire))
+                return true;
+        }
+        return false;
+    }
 };
 
 template <uint32_t Policy>
