@@ -1,5 +1,5 @@
-/* clients_rwlock_works.c: what threads find of enqueued sections that are not theirs: writes that were pushed and not
- * yet taken, and a work that is queued again. */
+/* clients_rwlock_works.c: what threads find of enqueued sections that are not theirs: writes that have not begun, and
+ * a work that is queued again. */
 #include "csynckernel/rwlock.h"
 #include "explorer.h"
 #include "pool/pool.h"

@@ -216,7 +216,7 @@ CSK_STATIC_ASSERT(offsetof(csk_placed_rwlock_t, place) == sizeof(csk_rwlock_t), 
 CSK_STATIC_ASSERT(offsetof(csk_placed_sem_t, place) == sizeof(csk_sem_t), "the same");
 CSK_STATIC_ASSERT(offsetof(csk_placed_pqueue_t, place) == sizeof(csk_pqueue_t), "the same");
 CSK_STATIC_ASSERT(sizeof(csk_placed_gate_t) == 104, "csk_placed_gate_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_placed_rwlock_t) == 72, "csk_placed_rwlock_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_placed_rwlock_t) == 64, "csk_placed_rwlock_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_placed_sem_t) == 80, "csk_placed_sem_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_held_sem_t) == 88, "csk_held_sem_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_scoped_sem_t) == 104, "csk_scoped_sem_t is part of the ABI");

@@ -96,7 +96,6 @@ typedef struct csk_rwlock_attr {
 typedef struct csk_rwlock {
     uint64_t state;
     csk_waiter_t *first, *last;
-    uint64_t writes;
     uint32_t queue_lock;
     uint32_t waiting;
     uint32_t bias;
@@ -353,7 +352,7 @@ CSK_API uint32_t csk_rwlock_waiting(csk_rwlock_t *lock);
 
 CSK_END_DECLS
 
-CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 56, "csk_rwlock_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_rwlock_t) == 48, "csk_rwlock_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_rwlock_attr_t) == 16, "csk_rwlock_attr_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_rwlock_work_t) == 360, "csk_rwlock_work_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_rwlock_write_t) == 16, "csk_rwlock_write_t is part of the ABI");

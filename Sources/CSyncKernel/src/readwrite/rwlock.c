@@ -2,7 +2,6 @@
  * rwlock_queue.h for the word and the argument. */
 #include "base/ordering.h"
 #include "base/sizes.h"
-#include "readwrite/rwlock_inbox.h"
 #include "readwrite/rwlock_wait.h"
 #include "thread/name.h"
 #include "wait/spin_park.h"
@@ -31,8 +30,7 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
 
 int csk_rwlock_destroy(csk_rwlock_t *lock) {
     /* A waiter that has given up may not have left the queue lock yet. */
-    csk_rwlock_lock_queue(lock);
-    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_await_queue(lock);
     bool marked = lock->reader_bias && (csk_reads_find(lock) != NULL || csk_reads_elsewhere(lock));
     if (marked || csk_load(&lock->state, CSK_ACQUIRE) != 0) return EBUSY;
     csk_name_end(lock);
@@ -41,7 +39,7 @@ int csk_rwlock_destroy(csk_rwlock_t *lock) {
 
 uint32_t csk_rwlock_waiting(csk_rwlock_t *lock) {
     csk_rwlock_lock_queue(lock);
-    uint32_t waiting = lock->waiting + csk_writes_count(lock);
+    uint32_t waiting = lock->waiting;
     csk_queue_unlock(&lock->queue_lock);
     return waiting + (csk_rwlock_revokes(lock) ? 1 : 0);
 }
@@ -95,7 +93,7 @@ static bool note_read(csk_rwlock_t *lock) {
 /* In a child of fork, a writer of the parent's that has yet to wait for readers is taken out before a writer of the
  * child's comes: the two look alike. */
 static inline void put_out_parents_writer(csk_rwlock_t *lock) {
-    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_process(lock);
+    if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_queue(lock);
 }
 
 static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {

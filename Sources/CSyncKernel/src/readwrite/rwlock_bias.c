@@ -35,7 +35,7 @@ void csk_rwlock_count_read(csk_rwlock_t *lock) {
     if (left > 1) csk_store(&lock->reads_until_bias, left - 1, CSK_RELAXED);
     else if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_ON && !(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS) &&
              csk_platform_has_membarrier()) {
-        csk_rwlock_await_process(lock); /* as long as the lock is the parent's, the bias is the parent's too */
+        csk_rwlock_await_queue(lock); /* as long as the lock is the parent's, the bias is the parent's too */
         csk_store(&lock->bias, BIAS_ON, CSK_RELEASE);
         if (csk_fetch_or(&lock->state, UINT64_C(0), CSK_RELEASE) & RW_WAITERS) csk_rwlock_stop_bias(lock);
     }

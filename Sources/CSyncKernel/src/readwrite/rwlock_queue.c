@@ -1,4 +1,4 @@
-#include "readwrite/rwlock_inbox.h"
+#include "readwrite/rwlock_queue.h"
 
 #include "base/list.h"
 #include "wait/spin_park.h"
@@ -12,7 +12,6 @@ static uint64_t thread_of(const csk_waiter_t *waiter) {
 void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
     lock->first = lock->last = NULL;
     lock->waiting = 0;
-    (void)csk_exchange(&lock->writes, UINT64_C(0), CSK_RELAXED); /* see rwlock_inbox.h */
     lock->coming = 0;
     /* A writer that has entered has ended the bias. */
     bool waits_for_readers = csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF;
@@ -22,7 +21,6 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
 }
 
 void csk_rwlock_append(csk_rwlock_t *lock, csk_waiter_t *waiter) {
-    csk_writes_close(lock);
     csk_waiter_set(waiter, WAITER_QUEUED);
     waiters_put_last(&lock->first, &lock->last, waiter);
     lock->waiting++;
@@ -95,9 +93,6 @@ static void grant(csk_rwlock_t *lock, csk_waiter_t *waiter, csk_effects_t *effec
     csk_waiter_let_in(waiter, effects);
 }
 
-/* A thread's waiter has no field for that. */
-static bool is_batch(const csk_waiter_t *waiter) { return waiter->function != NULL && waiter->stays; }
-
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_waiter_t *next;
@@ -106,14 +101,11 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
         next = let_in(lock, &holders);
         lock->coming = is_coming(next);
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
-    bool opens = false;
     while (lock->first != next) {
         csk_waiter_t *granted = lock->first;
         csk_rwlock_remove(lock, granted);
-        opens = next == NULL && is_batch(granted);
         grant(lock, granted, effects);
     }
-    if (opens) csk_writes_open(lock);
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */

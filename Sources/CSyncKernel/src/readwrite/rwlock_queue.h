@@ -42,7 +42,7 @@
  * and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain none does any more, as with any waiter.
  *
  * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
- * rwlock_work.c knows these. `writes` has those that come while such writes run without waiters: see rwlock_inbox.h.
+ * rwlock_work.c knows these.
  *
  * A biased lock's readers are not in the word: see rwlock_bias.c. A writer that has entered by the word takes the bias
  * away before it goes on.
@@ -132,19 +132,16 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock);
 static inline void csk_rwlock_lock_queue(csk_rwlock_t *lock) {
     if (CSK_UNLIKELY(csk_queue_lock(&lock->queue_lock))) csk_rwlock_begin_in_child(lock);
 }
+/* Returns once the thread that has the queue lock has left it. In a child of fork the lock was made anew then. */
+static inline void csk_rwlock_await_queue(csk_rwlock_t *lock) {
+    csk_rwlock_lock_queue(lock);
+    csk_queue_unlock(&lock->queue_lock);
+}
 /* For threads that would go by the flags without the queue lock. Returns true when the flags have changed. */
 static inline bool csk_rwlock_know_process(csk_rwlock_t *lock) {
     if (CSK_LIKELY(!csk_queue_lock_is_old(csk_load(&lock->queue_lock, CSK_RELAXED)))) return false;
-    csk_rwlock_lock_queue(lock);
-    csk_queue_unlock(&lock->queue_lock);
+    csk_rwlock_await_queue(lock);
     return true;
-}
-/* For threads that change a field which the child's first thread reads as it makes the lock anew. They change it after
- * that, and this call waits for it. */
-static inline void csk_rwlock_await_process(csk_rwlock_t *lock) {
-    if (CSK_LIKELY(csk_load(&lock->queue_lock, CSK_ACQUIRE) == csk_process_mark())) return;
-    csk_rwlock_lock_queue(lock);
-    csk_queue_unlock(&lock->queue_lock);
 }
 
 /* Called under the queue lock. Whether no arrival may overtake this waiter when it stands first. Readers that kept

@@ -6,12 +6,11 @@
  *
  * Writes that can't be cancelled stand in the queue as a batch. A write that comes when the last waiter is a batch
  * joins it. That keeps the order of arrival, and costs one link in a list. The queue lock protects the list until the
- * batch is granted, which takes it out of the queue. Then the list belongs to the worker. Without waiters, others are
- * pushed behind it (rwlock_inbox.h). */
+ * batch is granted, which takes it out of the queue. Then the list belongs to the worker. */
 #include <stdlib.h>
 
 #include "pool/pool.h"
-#include "readwrite/rwlock_inbox.h"
+#include "readwrite/rwlock_queue.h"
 
 typedef struct {
     csk_rwlock_work_t work;
@@ -31,20 +30,6 @@ static csk_rwlock_work_t *work_of(csk_pool_item_t *item) {
 }
 
 static void batch_granted(csk_waiter_t *waiter, void *context, int status);
-
-/* Takes what was pushed, in the order in which it came. It closes the inbox where nothing was. */
-static csk_rwlock_write_t *take_pushed(csk_rwlock_t *lock) {
-    if (csk_load(&lock->writes, CSK_RELAXED) == 0) return NULL;
-    csk_rwlock_lock_queue(lock);
-    csk_rwlock_write_t *write = csk_writes_take(lock), *first = NULL;
-    csk_queue_unlock(&lock->queue_lock);
-    for (csk_rwlock_write_t *before; write != NULL; write = before) {
-        before = write->next;
-        write->next = first;
-        first = write;
-    }
-    return first;
-}
 
 /* Each write of the batch keeps the lock alive until it has ended its section. */
 static void run_batch(batch_t *batch) {
@@ -72,10 +57,8 @@ static void run_batch(batch_t *batch) {
     free(batch);
 }
 
-/* Each push changes the lock's cache line. So the worker does not look at it while it has writes. */
 int csk_rwlock_finish_write(csk_rwlock_t *lock) {
     if (CSK_LIKELY(mine.batch != NULL && mine.lock == lock && mine.epoch == csk_process_epoch())) {
-        if (mine.batch->first == NULL && csk_rwlock_is_writing(lock)) mine.batch->first = take_pushed(lock);
         mine.kept = mine.batch->first != NULL;
         if (mine.kept) return 0;
     }
@@ -135,16 +118,6 @@ static void go_on_elsewhere(batch_t *batch, csk_rwlock_t *lock) {
     }
 }
 
-/* For a batch that goes on elsewhere. What is enqueued from now on stands in the queue. */
-static void add_pushed(batch_t *batch, csk_rwlock_t *lock) {
-    csk_rwlock_write_t **end = &batch->first;
-    for (; *end != NULL; end = &(*end)->next) {}
-    csk_rwlock_lock_queue(lock);
-    csk_writes_close(lock);
-    csk_queue_unlock(&lock->queue_lock);
-    *end = take_pushed(lock);
-}
-
 /* A function has ended its thread inside its section. The section ends too. */
 static const void *abandon(csk_pool_frame_t *frame) {
     (void)frame;
@@ -156,8 +129,6 @@ static const void *abandon(csk_pool_frame_t *frame) {
         give_up_what_comes_next();
         along = NULL;
         if (batch != NULL) batch->first = NULL;
-    } else if (batch != NULL) {
-        add_pushed(batch, lock);
     }
     mine.lock = NULL;
     mine.first = mine.last = NULL;
@@ -210,20 +181,18 @@ static void granted(csk_waiter_t *waiter, void *context, int status) {
 
 static void batch_granted(csk_waiter_t *waiter, void *context, int status) { granted(waiter, context, status); }
 
-/* Adds `write` to what the worker takes before it leaves the lock, or to the last waiter, if that is a batch. Returns
- * whether it did. */
+/* Adds `write` to the last waiter, if that is a batch. Returns whether it did. */
 static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
-    if (!(csk_load(&lock->state, CSK_RELAXED) & (RW_WAITERS | RW_WRITER))) return false;
+    if (!(csk_load(&lock->state, CSK_RELAXED) & RW_WAITERS)) return false;
     csk_rwlock_lock_queue(lock);
-    bool joins = csk_writes_push(lock, write);
-    if (!joins && lock->last != NULL && lock->last->function == batch_granted) {
+    bool joins = lock->last != NULL && lock->last->function == batch_granted;
+    if (joins) {
         batch_t *batch = (batch_t *)lock->last;
         write->next = NULL;
         batch->last->next = write;
         batch->last = write;
         batch->work.waiter.followers++;
         lock->waiting++;
-        joins = true;
     }
     csk_queue_unlock(&lock->queue_lock);
     return joins;
@@ -232,7 +201,6 @@ static bool join_last(csk_rwlock_t *lock, csk_rwlock_write_t *write) {
 int csk_rwlock_enqueue_write(csk_rwlock_t *lock, csk_rwlock_write_t *write, csk_rwlock_write_function_t function) {
     if (function == NULL) return EINVAL;
     write->function = function;
-    if (csk_load(&lock->queue_lock, CSK_RELAXED) == csk_process_mark() && csk_writes_push(lock, write)) return 0;
     if (lock->reader_bias) return ENOTSUP;
     int error = csk_pool_prepare();
     if (error != 0) return error;
