@@ -25,6 +25,14 @@ CSK_LIST(records, csk_reads_t, next, previous);
  * asking whether there is one. Nothing stands in it, and it has no room. */
 static csk_reads_t no_record = { .used = READS_IN_RECORD };
 
+/* Returns the record's read of this lock, of which there is one at most; for NULL an unused one. Or NULL. Acquire: what
+ * a reader did before it left is over. */
+static csk_read_t *read_in(csk_reads_t *record, const csk_rwlock_t *lock) {
+    for (int i = 0; i < READS_IN_RECORD; i++)
+        if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock) return &record->reads[i];
+    return NULL;
+}
+
 static bool is_empty(const csk_reads_t *record) {
     for (int i = 0; i < READS_IN_RECORD; i++)
         if (csk_load(&record->reads[i].lock, CSK_RELAXED) != NULL) return false;
@@ -132,19 +140,19 @@ static csk_reads_t *new_record(void) {
     return record;
 }
 
-csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t *lock) {
-    for (; record != NULL; record = record->more)
-        for (int i = 0; i < READS_IN_RECORD; i++)
-            if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock) return (csk_read_t *)&record->reads[i];
-    return NULL;
+csk_read_t *csk_reads_find_in_more(csk_reads_t *record, const csk_rwlock_t *lock) {
+    csk_read_t *read = NULL;
+    for (; record != NULL && read == NULL; record = record->more) read = read_in(record, lock);
+    return read;
 }
 
 /* The thread's first record is new, or its last place is in use. `used` of further records is not looked at. */
 csk_read_t *csk_reads_make_room(void) {
     csk_reads_t **place = &csk_my_reads;
-    for (; *place != NULL && *place != &no_record; place = &(*place)->more)
-        for (int i = 0; i < READS_IN_RECORD; i++)
-            if (csk_load(&(*place)->reads[i].lock, CSK_RELAXED) == NULL) return &(*place)->reads[i];
+    for (; *place != NULL && *place != &no_record; place = &(*place)->more) {
+        csk_read_t *unused = read_in(*place, NULL);
+        if (unused != NULL) return unused;
+    }
     csk_reads_t *record = new_record();
     if (record == NULL) {
         if (csk_my_reads == NULL) csk_my_reads = &no_record;
@@ -157,11 +165,8 @@ csk_read_t *csk_reads_make_room(void) {
 int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) {
     int found = 0;
     csk_queue_lock(&all.lock);
-    for (csk_reads_t *record = all.owned; record != NULL && found < count; record = record->next) {
-        if (is_mine(record)) continue;
-        for (int i = 0; i < READS_IN_RECORD && found < count; i++)
-            if (csk_load(&record->reads[i].lock, CSK_ACQUIRE) == lock) thread_ids[found++] = record->thread_id;
-    }
+    for (csk_reads_t *record = all.owned; record != NULL && found < count; record = record->next)
+        if (!is_mine(record) && read_in(record, lock) != NULL) thread_ids[found++] = record->thread_id;
     csk_queue_unlock(&all.lock);
     return found;
 }
@@ -169,12 +174,11 @@ int csk_reads_threads(const csk_rwlock_t *lock, int32_t *thread_ids, int count) 
 int csk_reads_look(const csk_rwlock_t *lock, int32_t *thread_ids, int count, int64_t until_ns) {
     int found = 0;
     if (!csk_waits_try_or_take_over(NULL, &all.lock, until_ns)) return -1;
-    for (csk_reads_t *record = all.owned; record != NULL; record = record->next)
-        for (int i = 0; i < READS_IN_RECORD; i++) {
-            if (csk_load(&record->reads[i].lock, CSK_RELAXED) != lock) continue;
-            if (found < count) thread_ids[found] = record->thread_id;
-            found++;
-        }
+    for (csk_reads_t *record = all.owned; record != NULL; record = record->next) {
+        if (read_in(record, lock) == NULL) continue;
+        if (found < count) thread_ids[found] = record->thread_id;
+        found++;
+    }
     csk_queue_unlock(&all.lock);
     return found;
 }
@@ -188,9 +192,8 @@ void csk_reads_forget(const csk_rwlock_t *lock) {
     csk_queue_lock(&all.lock);
     for (csk_reads_t *record = all.owned, *next; record != NULL; record = next) {
         next = record->next;
-        for (int i = 0; i < READS_IN_RECORD; i++)
-            if (csk_load(&record->reads[i].lock, CSK_RELAXED) == lock)
-                csk_store(&record->reads[i].lock, NULL, CSK_RELAXED);
+        csk_read_t *read = read_in(record, lock);
+        if (read != NULL) csk_store(&read->lock, NULL, CSK_RELAXED);
         if (record->thread_id < 0 && is_empty(record)) give_back(record);
     }
     csk_queue_unlock(&all.lock);

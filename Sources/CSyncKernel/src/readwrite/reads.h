@@ -18,7 +18,7 @@
 
 enum { READS_IN_RECORD = CSK_READS_IN_RECORD };
 
-csk_read_t *csk_reads_find_in_more(const csk_reads_t *record, const csk_rwlock_t *lock);
+csk_read_t *csk_reads_find_in_more(csk_reads_t *record, const csk_rwlock_t *lock);
 csk_read_t *csk_reads_make_room(void);
 
 /* Returns the calling thread's read of this lock, or NULL. */
@@ -38,10 +38,22 @@ static inline csk_read_t *csk_reads_free(void) {
     return csk_reads_make_room();
 }
 
+/* The calling thread, which is counted in the word, reads the lock once. `read` is unused. */
+static inline void csk_reads_begin(csk_read_t *read, const csk_rwlock_t *lock) {
+    read->levels = 1;
+    read->biased = 0;
+    csk_store(&read->lock, lock, CSK_RELAXED);
+}
+
 /* Called after a read's lock was set to NULL. The read that was used last is usually left first. */
 static inline void csk_reads_leave(void) {
     csk_reads_t *record = csk_my_reads;
     while (record->used > 0 && csk_load(&record->reads[record->used - 1].lock, CSK_RELAXED) == NULL) record->used--;
+}
+
+static inline void csk_reads_end(csk_read_t *read) {
+    csk_store(&read->lock, NULL, CSK_RELAXED);
+    csk_reads_leave();
 }
 
 /* Whether a thread other than the caller has a read of this lock in its record. */

@@ -17,10 +17,7 @@ int csk_rwlock_init(csk_rwlock_t *lock, const csk_rwlock_attr_t *attr) {
     /* If the caller's record names a lock here, that was another lock. In a child of fork it is one that the parent's
      * other threads read too. */
     csk_read_t *read = csk_reads_find(lock);
-    if (read != NULL) {
-        csk_store(&read->lock, NULL, CSK_RELAXED);
-        csk_reads_leave();
-    }
+    if (read != NULL) csk_reads_end(read);
     *lock = fresh;
 #ifdef CSK_LOCK_ORDER
     if (csk_current_ordering() != NULL) csk_current_ordering()->begins(lock);
@@ -56,8 +53,7 @@ bool csk_rwlock_is_writing(csk_rwlock_t *lock) { return csk_rwlock_held_by(lock,
 #ifdef CSK_LOCK_ORDER
 static inline int in_order(int (*enters)(csk_rwlock_t *, int64_t), csk_rwlock_t *lock, int64_t deadline_ns) {
     const csk_ordering_t *ordering = csk_current_ordering();
-    if (ordering == NULL || csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))
-        return enters(lock, deadline_ns);
+    if (ordering == NULL || csk_rwlock_is_inside(lock)) return enters(lock, deadline_ns);
     if (deadline_ns != RW_TRY) ordering->comes(lock, CSK_OBJECT_RWLOCK);
     int status = enters(lock, deadline_ns);
     if (status == 0) ordering->entered(lock, CSK_OBJECT_RWLOCK);
@@ -74,6 +70,8 @@ static inline int enter(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
                                                          : csk_rwlock_enter_contended(lock, mode, deadline_ns, self);
 }
 
+static inline int64_t not_a_try(int64_t deadline_ns) { return deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1; }
+
 /* The status of a try function whose call was made with the deadline RW_TRY. */
 static int as_tried(int status, int64_t deadline_ns) {
     return status == ETIMEDOUT && deadline_ns == RW_TRY ? EBUSY : status;
@@ -83,9 +81,7 @@ static int as_tried(int status, int64_t deadline_ns) {
 static bool note_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_free();
     if (CSK_UNLIKELY(read == NULL)) return false;
-    read->levels = 1;
-    read->biased = 0;
-    csk_store(&read->lock, lock, CSK_RELAXED);
+    csk_reads_begin(read, lock);
     if (lock->reader_bias) csk_rwlock_count_read(lock);
     return true;
 }
@@ -96,13 +92,18 @@ static inline void put_out_parents_writer(csk_rwlock_t *lock) {
     if (csk_load(&lock->bias, CSK_RELAXED) != BIAS_OFF) csk_rwlock_await_queue(lock);
 }
 
-static __attribute__((noinline)) int write_lock_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
+static __attribute__((noinline)) int enter_alone_biased(csk_rwlock_t *lock, int64_t deadline_ns) {
     put_out_parents_writer(lock);
     int status = enter(lock, RW_WRITE, deadline_ns);
     if (status != 0) return status;
     status = csk_rwlock_revoke(lock, deadline_ns);
     if (status != 0) csk_rwlock_leave(lock, RELEASE_WRITE);
     return as_tried(status, deadline_ns);
+}
+
+/* As a writer, or as a reader without a record. */
+static inline int enter_alone(csk_rwlock_t *lock, int64_t deadline_ns) {
+    return CSK_UNLIKELY(lock->reader_bias) ? enter_alone_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
 }
 
 /* The calling thread is the writer, and goes on as a reader without a record. */
@@ -112,7 +113,7 @@ static void begin_alone(csk_rwlock_t *lock) {
 }
 
 static __attribute__((noinline)) int read_alone(csk_rwlock_t *lock, int64_t deadline_ns) {
-    int status = lock->reader_bias ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
+    int status = enter_alone(lock, deadline_ns);
     if (status == 0) begin_alone(lock);
     return status;
 }
@@ -163,18 +164,12 @@ static inline int read_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
 #define read_lock(lock, deadline_ns) IN_ORDER(read_lock, lock, deadline_ns)
 
 static inline int write_lock(csk_rwlock_t *lock, int64_t deadline_ns) {
-    if (CSK_UNLIKELY(csk_reads_find(lock) != NULL)) return EDEADLK;
-    return CSK_UNLIKELY(lock->reader_bias) ? write_lock_biased(lock, deadline_ns) : enter(lock, RW_WRITE, deadline_ns);
+    return CSK_UNLIKELY(csk_reads_find(lock) != NULL) ? EDEADLK : enter_alone(lock, deadline_ns);
 }
-
 #define write_lock(lock, deadline_ns) IN_ORDER(write_lock, lock, deadline_ns)
 
-int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) {
-    return read_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
-}
-int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) {
-    return write_lock(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
-}
+int csk_rwlock_timedrdlock(csk_rwlock_t *lock, int64_t deadline_ns) { return read_lock(lock, not_a_try(deadline_ns)); }
+int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t deadline_ns) { return write_lock(lock, not_a_try(deadline_ns)); }
 int csk_rwlock_rdlock(csk_rwlock_t *lock) { return read_lock(lock, CSK_NEVER); }
 int csk_rwlock_wrlock(csk_rwlock_t *lock) { return write_lock(lock, CSK_NEVER); }
 int csk_rwlock_tryrdlock(csk_rwlock_t *lock) { return read_lock(lock, RW_TRY); }
@@ -209,9 +204,7 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     uint32_t *wake = NULL;
     uint64_t found = csk_load(&lock->state, CSK_RELAXED);
     for (;;) {
-        uint64_t rest = release == RELEASE_READ    ? (found & ~RW_FLAGS) - RW_READER
-                        : release == RELEASE_WRITE ? 0
-                                                   : RW_READER;
+        uint64_t rest = csk_rwlock_after_release(found & ~RW_FLAGS, release);
         bool somebody = false;
         if (CSK_UNLIKELY(found & RW_WAITERS)) {
             if (rest == 0) somebody = !(found & RW_COMING);
@@ -248,8 +241,7 @@ static __attribute__((noinline)) int unlock_read_slow(csk_rwlock_t *lock) {
         csk_reads_leave();
         return 0;
     }
-    csk_store(&read->lock, NULL, CSK_RELAXED);
-    csk_reads_leave();
+    csk_reads_end(read);
     csk_rwlock_leave(lock, RELEASE_READ);
     return 0;
 }
@@ -313,9 +305,7 @@ int csk_rwlock_downgrade(csk_rwlock_t *lock) {
         begin_alone(lock);
         return 0;
     }
-    read->levels = 1;
-    read->biased = 0;
-    csk_store(&read->lock, lock, CSK_RELAXED);
+    csk_reads_begin(read, lock);
     csk_rwlock_leave(lock, RELEASE_WRITE_KEEP_READ);
     return 0;
 }
@@ -355,12 +345,9 @@ static int upgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
             return as_tried(status, deadline_ns);
         }
     }
-    csk_store(&read->lock, NULL, CSK_RELAXED);
-    csk_reads_leave();
+    csk_reads_end(read);
     return 0;
 }
 
-int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) {
-    return upgrade(lock, deadline_ns > RW_TRY ? deadline_ns : RW_TRY + 1);
-}
+int csk_rwlock_timedupgrade(csk_rwlock_t *lock, int64_t deadline_ns) { return upgrade(lock, not_a_try(deadline_ns)); }
 int csk_rwlock_tryupgrade(csk_rwlock_t *lock) { return upgrade(lock, RW_TRY); }

@@ -13,7 +13,7 @@ static int place(void *object, csk_waiter_t *waiter, const csk_request_t *reques
     waiter->hand_over = 0;
     waiter->node.rank = 0;
     waiter->followers = 0;
-    csk_rwlock_append(lock, waiter);
+    csk_rwlock_put_in(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     return 0;
@@ -52,11 +52,6 @@ static void give_back(csk_rwlock_t *lock, int mode) {
     csk_rwlock_leave(lock, mode == CSK_RWLOCK_READ ? RELEASE_READ : RELEASE_WRITE);
 }
 
-static bool is_inside(const csk_rwlock_t *lock) {
-    return (csk_load(&lock->state, CSK_RELAXED) & ~(RW_FLAGS | RW_ALONE)) == (csk_self() | RW_WRITER) ||
-           csk_reads_find(lock) != NULL;
-}
-
 static int adopt_read(csk_rwlock_t *lock) {
     csk_read_t *read = csk_reads_free();
     if (read == NULL) return ENOMEM;
@@ -64,14 +59,12 @@ static int adopt_read(csk_rwlock_t *lock) {
         csk_reads_leave();
         return EINVAL;
     }
-    read->levels = 1;
-    read->biased = 0;
-    csk_store(&read->lock, lock, CSK_RELAXED);
+    csk_reads_begin(read, lock);
     return 0;
 }
 
 int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
-    if (is_inside(lock)) return EDEADLK;
+    if (csk_rwlock_is_inside(lock)) return EDEADLK;
     if (mode == CSK_RWLOCK_WRITE) return csk_rwlock_take_from_nobody(lock) ? 0 : EINVAL;
     if (mode != CSK_RWLOCK_READ || lock->reader_bias || csk_load(&lock->to_adopt, CSK_RELAXED) == 0) return EINVAL;
     return adopt_read(lock);
@@ -79,7 +72,7 @@ int csk_rwlock_adopt(csk_rwlock_t *lock, int mode) {
 
 static int adopt_for_section(csk_rwlock_t *lock, int mode, int64_t deadline_ns) {
     if (!lock->reader_bias) return csk_rwlock_adopt(lock, mode);
-    if (is_inside(lock)) return EDEADLK;
+    if (csk_rwlock_is_inside(lock)) return EDEADLK;
     if (mode == CSK_RWLOCK_WRITE)
         return csk_rwlock_take_from_nobody(lock) ? csk_rwlock_revoke(lock, deadline_ns) : EINVAL;
     int status = adopt_read(lock);

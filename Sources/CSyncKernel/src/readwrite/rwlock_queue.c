@@ -20,16 +20,10 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
                     CSK_RELAXED)) {}
 }
 
-void csk_rwlock_append(csk_rwlock_t *lock, csk_waiter_t *waiter) {
+void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_QUEUED);
-    waiters_put_last(&lock->first, &lock->last, waiter);
-    lock->waiting++;
-}
-
-/* For the upgrading reader. */
-void csk_rwlock_prepend(csk_rwlock_t *lock, csk_waiter_t *waiter) {
-    csk_waiter_set(waiter, WAITER_QUEUED);
-    waiters_put_first(&lock->first, &lock->last, waiter);
+    if (waiter->mode == RW_UPGRADE) waiters_put_first(&lock->first, &lock->last, waiter);
+    else waiters_put_last(&lock->first, &lock->last, waiter);
     lock->waiting++;
 }
 
@@ -44,25 +38,16 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
     if (now_ns - late->told_ns < RW_PASSED_OVER_NS) return false;
     csk_rwlock_remove(lock, late);
     late->hand_over = RW_LATE;
-    csk_rwlock_append(lock, late);
+    csk_rwlock_put_in(lock, late);
     return true;
 }
 
 /* Whether the waiter is on its way. It comes unaided, and tries. */
 static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
 
-static bool is_coming(const csk_waiter_t *first) {
-    if (first != NULL && first->mode == RW_UPGRADE) first = first->newer;
-    return first != NULL && is_told(first);
-}
-
-static uint64_t after_release(uint64_t holders, enum csk_rwlock_release release) {
-    switch (release) {
-    case RELEASE_NOTHING: return holders;
-    case RELEASE_READ: return holders - RW_READER;
-    case RELEASE_WRITE: return 0;
-    default: return RW_READER;
-    }
+static bool is_coming(csk_waiter_t *first) {
+    const csk_waiter_t *arrived = csk_rwlock_behind_upgrade(first);
+    return arrived != NULL && is_told(arrived);
 }
 
 /* Finds how many from the head of the queue can enter together. Returns the first that does not enter, and sets
@@ -97,7 +82,7 @@ void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_waiter_t *next;
     do {
-        holders = after_release(found & ~RW_FLAGS, release);
+        holders = csk_rwlock_after_release(found & ~RW_FLAGS, release);
         next = let_in(lock, &holders);
         lock->coming = is_coming(next);
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));

@@ -92,6 +92,16 @@ enum { RW_MAY_BE_PASSED = 0, RW_HANDED_OVER, RW_LATE /* it was passed over, and 
 /* What the caller of csk_rwlock_settle gives back in the same step. */
 enum csk_rwlock_release { RELEASE_NOTHING, RELEASE_READ, RELEASE_WRITE, RELEASE_WRITE_KEEP_READ };
 
+/* The word without its flags as it is then. */
+static inline uint64_t csk_rwlock_after_release(uint64_t holders, enum csk_rwlock_release release) {
+    switch (release) {
+    case RELEASE_NOTHING: return holders;
+    case RELEASE_READ: return holders - RW_READER;
+    case RELEASE_WRITE: return 0;
+    default: return RW_READER;
+    }
+}
+
 /* The word without its flags as it would be once `mode` has entered. It is 0 when `mode` can't enter. */
 static inline uint64_t csk_rwlock_entered(uint64_t holders, int mode, uint64_t thread) {
     switch (mode) {
@@ -113,6 +123,12 @@ static inline bool csk_rwlock_held_by(const csk_rwlock_t *lock, uint64_t thread)
 
 static inline bool csk_rwlock_reads_alone(const csk_rwlock_t *lock, uint64_t thread) {
     return csk_rwlock_held_by(lock, thread | RW_ALONE);
+}
+
+/* Whether the calling thread reads or writes the lock. */
+static inline bool csk_rwlock_is_inside(const csk_rwlock_t *lock) {
+    return (csk_load(&lock->state, CSK_RELAXED) & ~(RW_FLAGS | RW_ALONE)) == (csk_self() | RW_WRITER) ||
+           csk_reads_find(lock) != NULL;
 }
 
 /* The thread that is inside alone, to write or to read, or CSK_GATE_NOBODY. For a word with WRITER. */
@@ -144,6 +160,11 @@ static inline bool csk_rwlock_know_process(csk_rwlock_t *lock) {
     return true;
 }
 
+/* Called under the queue lock. The first waiter of those that stand in the order of arrival, or NULL. */
+static inline csk_waiter_t *csk_rwlock_behind_upgrade(csk_waiter_t *first) {
+    return first != NULL && first->mode == RW_UPGRADE ? first->newer : first;
+}
+
 /* Called under the queue lock. Whether no arrival may overtake this waiter when it stands first. Readers that kept
  * passing would hold up an upgrading reader for ever, and would keep the processors from a designated writer. */
 static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk_waiter_t *first) {
@@ -151,11 +172,10 @@ static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk
            (lock->coming && first->mode == RW_WRITE && first->hand_over != RW_LATE);
 }
 
-/* These four are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
+/* These three are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
  * and lets in the waiters at the head that can enter. Each change of the queue ends with it. */
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects);
-void csk_rwlock_append(csk_rwlock_t *lock, csk_waiter_t *waiter);
-void csk_rwlock_prepend(csk_rwlock_t *lock, csk_waiter_t *waiter);
+void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter);
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_waiter_t *waiter);
 /* Called under the queue lock. Puts the designated waiter, if it is late, behind all others. Returns false where it is
  * not. Otherwise the caller settles. */

@@ -79,7 +79,7 @@ static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter
  * waits for readers alone, is designated: it needs no wake when the last one leaves soon. */
 static void stop_readers(csk_rwlock_t *lock, csk_waiter_t *writer) {
     if (lock->coming) {
-        csk_waiter_t *woken = lock->first->mode == RW_UPGRADE ? lock->first->newer : lock->first;
+        csk_waiter_t *woken = csk_rwlock_behind_upgrade(lock->first);
         if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;
     } else if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
         writer->told_ns = writer->since_ns;
@@ -97,22 +97,21 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     waiter.followers = 0;
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
-    if (mode != RW_UPGRADE) {
-        csk_rwlock_append(lock, &waiter);
-    } else if (lock->first == NULL || lock->first->mode != RW_UPGRADE) {
-        csk_rwlock_prepend(lock, &waiter);
-    } else {
+    if (mode == RW_UPGRADE && lock->first != NULL && lock->first->mode == RW_UPGRADE) {
         csk_queue_unlock(&lock->queue_lock);
         return EDEADLK;
     }
+    csk_rwlock_put_in(lock, &waiter);
     if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) stop_readers(lock, &waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     if (mode != RW_READ) csk_rwlock_stop_bias(lock); /* readers with the bias would pass it */
     csk_queue_unlock(&lock->queue_lock);
     csk_effects_perform_waiting(&effects);
-    if (!waits) csk_tell_entered(lock, CSK_OBJECT_RWLOCK, 0, since_ns, false);
-    if (!waits) return 0;
+    if (!waits) {
+        csk_tell_entered(lock, CSK_OBJECT_RWLOCK, 0, since_ns, false);
+        return 0;
+    }
     if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
     return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
 }

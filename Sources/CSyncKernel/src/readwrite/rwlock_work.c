@@ -138,7 +138,7 @@ static const void *abandon(csk_pool_frame_t *frame) {
     } else {
         free(batch);
         /* This thread must not leave a lock that was granted to others in the meantime. */
-        while (lock != NULL && (csk_rwlock_is_reading(lock) || csk_rwlock_is_writing(lock))) csk_rwlock_unlock(lock);
+        while (lock != NULL && csk_rwlock_is_inside(lock)) csk_rwlock_unlock(lock);
     }
     for (csk_rwlock_work_t *next; along != NULL; along = next) {
         next = (csk_rwlock_work_t *)along->waiter.next_ready;
