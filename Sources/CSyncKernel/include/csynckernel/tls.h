@@ -21,7 +21,7 @@
  * destroy. Code that opened a slot with a destructor must therefore not be unloaded. The library itself stays loaded
  * after dlclose.
  *
- * The library uses initial-exec thread-local storage, 692 bytes on x86-64, in every thread of the process. A program
+ * The library uses initial-exec thread-local storage, 708 bytes on x86-64, in every thread of the process. A program
  * that is linked with the library has these bytes in its own block. Where the library is loaded late (by dlopen, as a
  * plugin, or by a language's runtime), they come out of what glibc keeps for such libraries. That is 1664 bytes unless
  * set otherwise, for all such libraries together; 512 of these are for optional use. The tunable
