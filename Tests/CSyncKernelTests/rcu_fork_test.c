@@ -339,8 +339,8 @@ static void the_thread_that_forked_ends(void) {
     use_everything(NULL);
 }
 
-/* It comes first: the library may have asked the system for nothing yet. With liburcu the word is liburcu's still, which
- * clears it by its own key when the thread ends. */
+/* It comes first: the library may have asked the system for nothing yet. With liburcu the word is liburcu's still,
+ * which clears it by its own key when the thread ends. */
 static void a_section_ends_with_the_thread_that_forked_where_no_key_is_left(void) {
     NOT_UNDER_TSAN();
     pthread_key_t keys[PTHREAD_KEYS_MAX];

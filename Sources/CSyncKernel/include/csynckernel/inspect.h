@@ -234,8 +234,8 @@ CSK_API CSK_MUST_USE int csk_inspect(csk_inspection_t *inspection);
  * and shows since when a callback waits. The wait of a callback then takes a short lock twice, and reads the clock.
  * Work queues are listed too that are suspended from now on. The list holds CSK_INSPECT_LISTED objects, fewer where
  * their addresses are alike. Workers note, too, since when they run a work of a queue, by two readings of the clock.
- * While it is off, each of these costs one load. It counts: each call with `on` needs one without, and once 65 535 of these are
- * missing it stays on. Never blocks. */
+ * While it is off, each of these costs one load. It counts: each call with `on` needs one without, and once 65 535 of
+ * these are missing it stays on. Never blocks. */
 enum { CSK_INSPECT_LISTED = 2048 };
 CSK_API void csk_inspect_callbacks(bool on);
 

@@ -1,5 +1,5 @@
-/* writer.h: text that goes in pieces to a user's function, through a buffer on the stack, without stdio and malloc: so it
- * can be written while other threads are stuck inside of these. */
+/* writer.h: text that goes in pieces to a user's function, through a buffer on the stack, without stdio and malloc. So
+ * it can be written while other threads are stuck inside of these. */
 #ifndef CSK_INTERNAL_WRITER_H
 #define CSK_INTERNAL_WRITER_H
 

@@ -278,8 +278,8 @@ static void run_worker(void *unused) {
     for (;;) reclaim_more();
 }
 
-/* Called under the lock for steps that have ended. Those whose function has ended with its thread, or ran in the parent,
- * won't end, unless that function had asked for the next step. */
+/* Called under the lock for steps that have ended. Those whose function has ended with its thread, or ran in the
+ * parent, won't end, unless that function had asked for the next step. */
 static void forget_steps(const csk_rcu_node_t *node) {
     csk_rcu_steps_t **place = &rcu.steps;
     while (*place != NULL && &(*place)->node != node) place = &(*place)->older;
