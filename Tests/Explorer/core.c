@@ -161,7 +161,10 @@ void core_run(const explore_client_t *client, chooser_t choose, const schedule_t
         }
         if (!failed) outside(client->invariant);
     }
-    if (!failed && result->outcome == OUTCOME_PASSED) outside(client->check);
+    if (!failed && result->outcome == OUTCOME_PASSED) {
+        fibers_end();
+        outside(client->check);
+    }
     if (failed) {
         result->outcome = OUTCOME_FAILED;
         memcpy(result->message, failure, sizeof failure);

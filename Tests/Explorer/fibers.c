@@ -35,6 +35,11 @@ void fibers_begin(void) {
     }
     fiber_count = 0;
     current = NULL;
+    fibers_end();
+}
+
+void fibers_end(void) {
+    if (tls_of != NULL) memcpy(tls_of->tls, __start_explore_tls, TLS_SIZE);
     memcpy(__start_explore_tls, tls_initial, TLS_SIZE);
     tls_of = NULL;
 }

@@ -18,6 +18,8 @@ extern run_t run;
 /* ---- A schedule begins ------------------------------------------------------------------------------------------- */
 
 void fibers_begin(void);
+/* All have ended: what is called from now on has no thread-local variables of theirs. */
+void fibers_end(void);
 void allocation_begin(void);
 void graph_begin(void);
 void trace_begin(void);
