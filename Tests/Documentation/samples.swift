@@ -161,12 +161,12 @@ func count() -> Int { saved }
 expect(rows == 1)
 try await Queue.network.queue.drain()
 
-// MARK: GlobalFunctions setup
+// MARK: GlobalFunctions 2 setup
 let document = "document", text = "text", done = DispatchSemaphore(value: 0)
 @Sendable func save(_ document: String) { done.signal() }
 @Sendable func search(_ text: String) { done.signal() }
 nonisolated(unsafe) var title = ""
-// MARK: GlobalFunctions check
+// MARK: GlobalFunctions 2 check
 expect(done.wait(timeout: .now() + 5) == .success && done.wait(timeout: .now() + 5) == .success)
 await MainActor.run { expect(title == "Saved") }
 // MARK: TaskQueue check
