@@ -8,7 +8,7 @@
                                    must be among those that are selected. Then plants a mutant in a file that a commit
                                    has changed, for each of 50 commits: what is selected must notice
 """
-import contextlib, fnmatch, os, shutil, subprocess, sys, tempfile, zlib
+import contextlib, fnmatch, functools, os, shutil, subprocess, sys, tempfile, zlib
 from unittest import mock
 
 import changes, selection
@@ -55,14 +55,10 @@ def check_patterns(files):
                                  "a step names it, though everything depends on it")
 
 
+@functools.cache
 def entered():
-    """Asked once: it takes seconds."""
-    if not entered.known:
-        entered.known = selection.reached(selection.REACHED)
-    return entered.known
-
-
-entered.known = None
+    """Asked once, whatever the answer: it takes seconds."""
+    return selection.reached(selection.REACHED)
 
 
 def is_met(mutant, paths, tree, client):
