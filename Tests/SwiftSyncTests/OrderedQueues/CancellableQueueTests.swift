@@ -28,6 +28,25 @@ struct CancellableQueueTests {
         #expect(!later.isCancelled)
     }
 
+    @Test
+    func itsMembersAreThoseOfTheQueueUnderIt() async throws {
+        let fifo = FIFOQueue(name: "under"), queue = CancellableQueue(underlyingQueue: fifo), goOn = Flag()
+        #expect(queue.name == "under")
+        queue.recorder = EventRecorder(name: "both")
+        #expect(fifo.recorder === queue.recorder && fifo.recorder != nil)
+        let running = Task(on: queue) { while !goOn.isRaised { await Task.yield() } }
+        let waiting = Task(on: queue) {}
+        await waitUntil { fifo.waitingCount == 1 }
+        #expect(queue.waitingCount == 1)
+        await #expect(throws: OrderedQueueError.timedOut) { try await queue.drain(timeout: .milliseconds(1)) }
+        queue.shutdown()
+        #expect(!fifo.enqueue {})
+        goOn.raise()
+        try await queue.drain()
+        await running.value
+        await waiting.value
+    }
+
     /// Else it ends, and one behind it begins in the moment before it is cancelled itself.
     @Test
     func aRunningTaskIsCancelledAfterThoseThatWaitBehindIt() async {
