@@ -23,6 +23,10 @@ static char tls_initial[TLS_MAX];
 static fiber_t *tls_of; /* whose thread-local variables stand in the section; NULL: nobody's */
 #define TLS_SIZE ((size_t)(__stop_explore_tls - __start_explore_tls))
 
+static void keep_tls(void) {
+    if (tls_of != NULL) memcpy(tls_of->tls, __start_explore_tls, TLS_SIZE);
+}
+
 void fibers_begin(void) {
     if (stacks == NULL) {
         if (TLS_SIZE > TLS_MAX) {
@@ -39,7 +43,7 @@ void fibers_begin(void) {
 }
 
 void fibers_end(void) {
-    if (tls_of != NULL) memcpy(tls_of->tls, __start_explore_tls, TLS_SIZE);
+    keep_tls();
     memcpy(__start_explore_tls, tls_initial, TLS_SIZE);
     tls_of = NULL;
 }
@@ -85,7 +89,7 @@ void point(enum op op, const void *address, const char *site) {
 /* A fiber that goes on finds its thread-local variables in the section still: most do. */
 void to_fiber(fiber_t *fiber) {
     if (tls_of != fiber) {
-        if (tls_of != NULL) memcpy(tls_of->tls, __start_explore_tls, TLS_SIZE);
+        keep_tls();
         memcpy(__start_explore_tls, fiber->tls, TLS_SIZE);
         tls_of = fiber;
     }

@@ -155,14 +155,14 @@ static int queue_waiter(csk_gate_t *gate, csk_waiter_t *waiter, request_t *reque
 
 int csk_gate_lock_async_ranked(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, bool adoptable,
                                int64_t deadline_ns, csk_waiter_function_t function, void *context) {
-    request_t request = { { function, context, deadline_ns, rank, false }, .adoptable = adoptable };
+    request_t request = { { function, context, deadline_ns, rank, 0, false }, .adoptable = adoptable };
     return queue_waiter(gate, waiter, &request);
 }
 
 int csk_gate_lock_lane(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter, csk_gate_lane_t *lane,
                        int64_t deadline_ns, csk_waiter_function_t function, void *context) {
     if (lane == NULL) return EINVAL;
-    request_t request = { { function, context, deadline_ns, rank, false }, .lane = lane, .adoptable = true };
+    request_t request = { { function, context, deadline_ns, rank, 0, false }, .lane = lane, .adoptable = true };
     return queue_waiter(gate, waiter, &request);
 }
 
@@ -170,7 +170,7 @@ int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_waiter_t *waiter,
                         bool is_queue, csk_gate_lane_t **spare, int64_t deadline_ns, csk_waiter_function_t function,
                         void *context) {
     if (lanes == NULL || spare == NULL) return EINVAL;
-    request_t request = { { function, context, deadline_ns, rank, false },
+    request_t request = { { function, context, deadline_ns, rank, 0, false },
                           .adoptable = true,
                           .lanes = lanes,
                           .spare = spare,
@@ -186,7 +186,7 @@ int csk_gate_lock_async(csk_gate_t *gate, int32_t priority, csk_waiter_t *waiter
 }
 
 int csk_gate_close(csk_gate_t *gate, csk_waiter_t *waiter, csk_waiter_function_t function, void *context) {
-    request_t request = { { function, context, CSK_NEVER, GATE_RANK_CLOSER, .stays = true }, .adoptable = false };
+    request_t request = { { function, context, CSK_NEVER, GATE_RANK_CLOSER, 0, true }, .adoptable = false };
     return queue_waiter(gate, waiter, &request);
 }
 

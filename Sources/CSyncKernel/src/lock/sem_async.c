@@ -2,15 +2,10 @@
 #include "base/raise.h"
 #include "lock/sem_queue.h"
 
-typedef struct {
-    csk_request_t request; /* the first: csk_waiter_come gives it back */
-    uint32_t permits;
-} request_t;
-
 static int place(void *object, csk_waiter_t *waiter, const csk_request_t *request, csk_effects_t *effects) {
     csk_sem_t *sem = object;
     if (CSK_UNLIKELY(csk_sem_notes(sem) != SEM_NOTES_NEVER)) waiter->task = csk_waits_suspended_task();
-    return csk_sem_insert(sem, waiter, request->rank, ((const request_t *)request)->permits, effects) ? 0 : EUSERS;
+    return csk_sem_insert(sem, waiter, request->rank, request->wants, effects) ? 0 : EUSERS;
 }
 
 static const csk_way_in_t way_in = { &csk_sem_queue_kind, csk_sem_lock_for_waiter, NULL, place, false };
@@ -18,8 +13,8 @@ static const csk_way_in_t way_in = { &csk_sem_queue_kind, csk_sem_lock_for_waite
 int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter, uint32_t permits, int64_t deadline_ns,
                        csk_waiter_function_t function, void *context) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
-    request_t request = { { function, context, deadline_ns, rank, false }, permits };
-    return csk_waiter_come(&way_in, sem, waiter, &request.request);
+    csk_request_t request = { function, context, deadline_ns, rank, permits, false };
+    return csk_waiter_come(&way_in, sem, waiter, &request);
 }
 
 int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter) {

@@ -16,7 +16,6 @@ static const csk_queue_kind_t kind = { lock_queue, remove_waiter, settle, NULL, 
 
 typedef struct {
     csk_request_t request; /* the first: csk_waiter_come gives it back */
-    uint8_t mode;
     csk_pqueue_item_t *item;
     int32_t priority;
 } request_t;
@@ -24,7 +23,7 @@ typedef struct {
 /* Nothing is pushed into a closed queue, and only unpromised items are popped. */
 static int refusal(void *object, const csk_waiter_t *waiter, csk_request_t *request) {
     const csk_pqueue_t *queue = object;
-    bool pushes = ((const request_t *)request)->mode == PQUEUE_PUSHES;
+    bool pushes = request->wants == PQUEUE_PUSHES;
     if (csk_waiter_is_waiting(waiter)) return EBUSY;
     return queue->closed && (pushes || queue->count <= queue->poppers.promised) ? ESHUTDOWN : 0;
 }
@@ -32,9 +31,9 @@ static int refusal(void *object, const csk_waiter_t *waiter, csk_request_t *requ
 /* The waiter stands in its line, and is served at once if what it waits for is there. */
 static int place(void *queue, csk_waiter_t *waiter, const csk_request_t *wanted, csk_effects_t *effects) {
     const request_t *request = (const request_t *)wanted;
-    if (request->mode == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, request->item, request->priority);
+    if (wanted->wants == PQUEUE_PUSHES) csk_pqueue_begin_push(queue, request->item, request->priority);
     csk_waiter_set(waiter, WAITER_QUEUED);
-    waiter->mode = request->mode;
+    waiter->mode = (uint8_t)wanted->wants;
     waiter->item = request->item;
     csk_pqueue_stand(queue, csk_pqueue_line_of(queue, waiter), waiter);
     csk_pqueue_serve(queue, effects);
@@ -45,13 +44,13 @@ static const csk_way_in_t way_in = { &kind, lock_queue, refusal, place, .is_only
 
 int csk_pqueue_push_async(csk_pqueue_t *queue, int32_t priority, csk_waiter_t *waiter, csk_pqueue_item_t *item,
                           int64_t deadline_ns, csk_waiter_function_t function, void *context) {
-    request_t request = { { function, context, deadline_ns, 0, false }, PQUEUE_PUSHES, item, priority };
+    request_t request = { { function, context, deadline_ns, 0, PQUEUE_PUSHES, false }, item, priority };
     return csk_waiter_come(&way_in, queue, waiter, &request.request);
 }
 
 int csk_pqueue_pop_async(csk_pqueue_t *queue, csk_waiter_t *waiter, int64_t deadline_ns, csk_waiter_function_t function,
                          void *context) {
-    request_t request = { { function, context, deadline_ns, 0, false }, PQUEUE_POPS, NULL, 0 };
+    request_t request = { { function, context, deadline_ns, 0, PQUEUE_POPS, false }, NULL, 0 };
     return csk_waiter_come(&way_in, queue, waiter, &request.request);
 }
 

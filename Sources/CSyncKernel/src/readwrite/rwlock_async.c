@@ -1,21 +1,15 @@
 /* rwlock_async.c: asynchronous waiters at the read-write lock. */
 #include "readwrite/rwlock_queue.h"
 
-typedef struct {
-    csk_request_t request; /* the first: csk_waiter_come gives it back */
-    int mode;
-} request_t;
-
 static int place(void *object, csk_waiter_t *waiter, const csk_request_t *request, csk_effects_t *effects) {
     csk_rwlock_t *lock = object;
-    int mode = ((const request_t *)request)->mode;
-    waiter->mode = (uint8_t)mode;
+    waiter->mode = (uint8_t)request->wants;
     waiter->hand_over = 0;
     waiter->node.rank = 0;
     waiter->followers = 0;
     csk_rwlock_put_in(lock, waiter);
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
-    if (mode == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
+    if (request->wants == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     return 0;
 }
 
@@ -24,8 +18,8 @@ static const csk_way_in_t way_in = { &csk_rwlock_queue_kind, csk_rwlock_lock_for
 int csk_rwlock_queue_waiter(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,
                             csk_waiter_function_t function, void *context, bool stays) {
     if (mode != CSK_RWLOCK_READ && mode != CSK_RWLOCK_WRITE) return EINVAL;
-    request_t request = { { function, context, deadline_ns, 0, stays }, mode };
-    return csk_waiter_come(&way_in, lock, waiter, &request.request);
+    csk_request_t request = { function, context, deadline_ns, 0, (uint32_t)mode, stays };
+    return csk_waiter_come(&way_in, lock, waiter, &request);
 }
 
 int csk_rwlock_lock_async(csk_rwlock_t *lock, csk_waiter_t *waiter, int mode, int64_t deadline_ns,

@@ -191,13 +191,14 @@ typedef struct csk_request {
     void *context;
     int64_t deadline_ns;
     csk_rank_t rank; /* as the caller gave it */
+    uint32_t wants;  /* the permits of a semaphore; at a read-write lock or a priority queue the waiter's mode */
     bool stays;
 } csk_request_t;
 
 /* How it comes to one kind of object. The functions are called under the queue lock. */
 typedef struct csk_way_in {
     const csk_queue_kind_t *queue;
-    uint32_t *(*lock)(void *object); /* the queue's */
+    uint32_t *(*lock)(void *object); /* the one of `queue`: named here, it is inlined */
     /* Returns why the waiter is refused, or 0. NULL: only one that is in use is (EBUSY). */
     int (*refusal)(void *object, const csk_waiter_t *waiter, csk_request_t *request);
     /* Puts the waiter into its place in the queue, or serves it at once, and settles. Returns CSK_LOOK_AGAIN if the
