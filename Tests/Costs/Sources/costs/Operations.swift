@@ -38,6 +38,7 @@ extension Operation {
         let commands = CommandQueue(), elements = BlockingPriorityQueue<Int>()
         let plain = WorkQueue(name: "plain"), ranked = WorkQueue(name: "ranked"), idle = WorkQueue(name: "idle")
         let fifo = FIFOQueue(name: "fifo"), held = PrioritySemaphore(value: 0)
+        let begun = PrioritySemaphore(value: 0), ended = PrioritySemaphore(value: 0)
         func goOn(_ queue: WorkQueue) -> () -> Void {
             {
                 queue.resume()
@@ -59,8 +60,20 @@ extension Operation {
             },
             of("WorkQueue.sync, idle") { idle.sync {} },
             of(
-                "FIFOQueue.enqueue behind others", before: { fifo.enqueue { try? await held.wait() } },
-                after: { try? held.signal() }
+                "FIFOQueue.enqueue behind others",
+                before: {
+                    fifo.enqueue {
+                        try? begun.signal()
+                        try? await held.wait()
+                    }
+                    try? begun.blockingWait()
+                },
+                after: {
+                    // The tasks end here: what they allocate is not counted with the operations after this one.
+                    fifo.enqueue { try? ended.signal() }
+                    try? held.signal()
+                    try? ended.blockingWait()
+                }
             ) { fifo.enqueue {} },
             of("TaskQueue.getQueue, one that there is") { _ = TaskQueue.getQueue(identifier: "queue of tasks") },
             of(
