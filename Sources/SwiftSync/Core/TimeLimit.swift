@@ -115,17 +115,3 @@ public struct TimeLimit: Sendable {
         }
     }
 }
-
-/// The deadline that several waits of one call share. It is computed when the first of them begins.
-struct SharedDeadline {
-    private let limit: TimeLimit
-    private var made: Int64?
-
-    init(_ limit: TimeLimit) { self.limit = limit }
-
-    mutating func callAsFunction() -> Int64 {
-        let deadline = made ?? limit.deadline()
-        made = deadline
-        return deadline
-    }
-}
