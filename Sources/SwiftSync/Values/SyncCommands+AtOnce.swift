@@ -3,8 +3,8 @@
 // - Where a command follows at once, as in `value.wait.lowestPriority.set { … }`, it chooses the class's own form,
 //   whose schedule refers to the owner. The caller holds that reference already, so the call retains and releases
 //   nothing; counting would take 26 instructions to 75.
-// - Where the schedule, its commands or one of their functions are kept, it chooses the form of `ValueOwning`, which is
-//   a `SyncSchedule`. That form keeps the value's box, not the owner.
+// - Where the schedule, its commands or one of their functions are kept, it chooses the form of `_ValueOwning`, which
+//   is a `SyncSchedule`. That form keeps the value's box, not the owner.
 //
 // A protocol that requires `wait` names its type, `SyncSchedule<Value>`; an inferred type would be the first form's.
 //
@@ -22,27 +22,23 @@ extension QueueSafeValue {
     }
 }
 
-/// Gives ``QueueSafeValue`` the `wait` that can be kept.
-public protocol ValueOwning<Value>: AnyObject {
-    /// The type of the protected value.
+/// Gives ``QueueSafeValue`` the `wait` that can be kept. No other type conforms to it.
+public protocol _ValueOwning<Value>: AnyObject {
     associatedtype Value
 
     /// The owner itself, by the name of its class.
-    var valueOwner: QueueSafeValue<Value> { get }
+    var _owner: QueueSafeValue<Value> { get }
 }
 
-extension ValueOwning {
+extension _ValueOwning {
     /// Commands that block the calling thread until they are done, and run their closures on it.
     @inlinable
-    public var wait: SyncSchedule<Value> {
-        SyncSchedule(box: valueOwner.box, limit: .never)
-    }
+    public var wait: SyncSchedule<Value> { SyncSchedule(box: _owner.box, limit: .never) }
 }
 
-extension QueueSafeValue: ValueOwning {
-    /// The value itself.
+extension QueueSafeValue: _ValueOwning {
     @inlinable
-    public var valueOwner: QueueSafeValue<Value> { self }
+    public var _owner: QueueSafeValue<Value> { self }
 }
 
 extension SyncSchedule {
