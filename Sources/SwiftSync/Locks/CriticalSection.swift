@@ -35,8 +35,7 @@ public struct CriticalSection: @unchecked Sendable {
         box = unsafe .make((), .fast, 0, .unknown)
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { unsafe box.name }
 
     /// Runs `closure` inside the section, and returns what it returns. It waits without a limit.

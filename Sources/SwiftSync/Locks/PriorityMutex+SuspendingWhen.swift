@@ -8,10 +8,8 @@ extension PriorityMutex.Suspending where Value: ~Copyable {
     /// print(try await consumer.value)             // 42
     /// ```
     ///
-    /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order:
-    /// by priority, and then by arrival. Each thread or task that leaves the mutex evaluates the predicates in that
-    /// order, and wakes the first waiter whose predicate is true. `predicate` runs on other threads, which hold the
-    /// mutex. It must depend on the value alone, and not block.
+    /// It suspends the task while it waits, and blocks no thread. Tasks and threads wait for predicates in one order,
+    /// which ``PriorityMutex/withLock(when:priority:_:)`` describes, as it does what `predicate` may do.
     ///
     /// A nil `priority` is that of `withPriority`, or of the task, which moves up where it is escalated. A timeout of
     /// zero or less tries once, and no timeout is early. Timeout and cancellation end the wait for the predicate, and

@@ -39,8 +39,7 @@ public struct PriorityMutex<Value: ~Copyable>: @unchecked Sendable {
         box = unsafe .make(value, policy, bypassLimit, .named(name, fileID, line))
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { box.name }
 
     /// Runs `body` with exclusive access to the value. It waits without a limit.

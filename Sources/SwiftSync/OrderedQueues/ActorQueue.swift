@@ -48,15 +48,9 @@ public final class ActorQueue<ActorType: Actor>: OrderedTaskQueue {
     /// adopted the main actor.
     ///
     /// - Parameters:
-    ///   - name: a name that messages and reports show. Nil stands for the place.
     ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
-    ///     runs at. With nil it is `.medium`.
-    ///   - capacity: the largest number of accepted pieces of work that wait to begin. It must be positive. Nil: any
-    ///     number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
-    ///   - recorder: a recorder of the queue's last events. Nil costs nothing.
-    ///   - fileID: where the queue is made.
-    ///   - line: the line there.
+    ///     runs at. With nil it is `.medium`. The other parameters are those of
+    ///     ``FIFOQueue/init(name:priority:capacity:whenFull:recorder:fileID:line:)``.
     public init(
         name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
         recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line

@@ -38,14 +38,7 @@ extension Task where Failure == Never {
     }
 
     /// Starts a task that runs `operation` on `actor` after everything that was submitted to `queue` before has ended.
-    /// Otherwise it is `Task(on:)` without an actor. Never blocks.
-    ///
-    /// - Parameters:
-    ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller.
-    ///   - queue: a ``FIFOQueue``, or a ``CancellableQueue`` over one.
-    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
-    ///   - operation: the work, which runs on `actor`.
+    /// Otherwise it is `Task(on:)` without an actor. `actor` is retained until `operation` has ended. Never blocks.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: some OrderedTaskQueue<Never>,
@@ -55,21 +48,12 @@ extension Task where Failure == Never {
     }
 
     /// Starts a task that runs `operation` on the queue's actor after everything that was submitted to `queue` before
-    /// has begun.
+    /// has begun. `queue` is an ``ActorQueue``, or a ``CancellableQueue`` over one, whose
+    /// ``CancellableQueue/cancelTasks()`` cancels the task.
     ///
-    /// The task's place in the order is that of this call, whatever the task's priority. The task is never refused or
-    /// dropped: it may exceed the capacity (see ``OrderedTaskQueue/beyondBoundCount``), and after a shutdown it runs
-    /// behind the accepted work. A task that is cancelled before its turn keeps its place, and `operation` runs with
-    /// `Task.isCancelled` true. A call before an actor was adopted, or after its end, stops the program with a message.
-    /// Never blocks.
-    ///
-    /// - Parameters:
-    ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller. The queue bounds the priority of `operation`:
-    ///     see ``ActorQueue``.
-    ///   - queue: an ``ActorQueue``, or a ``CancellableQueue`` over one, whose ``CancellableQueue/cancelTasks()``
-    ///     cancels the task.
-    ///   - operation: the work, which runs on the queue's actor.
+    /// Order, cancellation, capacity and shutdown are those of `Task(on:)` with a ``FIFOQueue``. The queue bounds the
+    /// priority of `operation`: see ``ActorQueue``. A call before an actor was adopted, or after its end, stops the
+    /// program with a message. Never blocks.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: some OrderedTaskQueue<ActorType>,
@@ -107,13 +91,6 @@ extension Task where Failure == any Error {
     /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown the task
     /// fails with ``OrderedQueueError/shutDown``; if the queue is full and its `whenFull` is `refuse`, it fails with
     /// ``OrderedQueueError/full``. `operation` is not run then. Never blocks.
-    ///
-    /// - Parameters:
-    ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller.
-    ///   - queue: a ``FIFOQueue``, or a ``CancellableQueue`` over one, whose ``CancellableQueue/cancelTasks()`` cancels
-    ///     the task.
-    ///   - operation: the work. It is isolated as the caller is, like the operation of `Task.init`.
     @discardableResult
     public init(
         name: String? = nil, priority: TaskPriority? = nil, on queue: some OrderedTaskQueue<Never>,
@@ -134,14 +111,8 @@ extension Task where Failure == any Error {
     }
 
     /// Starts a task that runs `operation`, which may throw, on `actor` after everything that was submitted to `queue`
-    /// before has ended. Otherwise it is `Task(on:)` without an actor. Never blocks.
-    ///
-    /// - Parameters:
-    ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller.
-    ///   - queue: a ``FIFOQueue``, or a ``CancellableQueue`` over one.
-    ///   - actor: the actor that `operation` runs on. It is retained until `operation` has ended.
-    ///   - operation: the work, which runs on `actor`.
+    /// before has ended. Otherwise it is `Task(on:)` without an actor. `actor` is retained until `operation` has ended.
+    /// Never blocks.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: some OrderedTaskQueue<Never>,
@@ -153,19 +124,9 @@ extension Task where Failure == any Error {
     /// Starts a task that runs `operation`, which may throw, on the queue's actor after everything that was submitted
     /// to `queue` before has begun.
     ///
-    /// The task's place in the order is that of this call, whatever the task's priority. A task that is cancelled
-    /// before its turn keeps its place, and `operation` runs with `Task.isCancelled` true. After a shutdown, and after
-    /// the end of the actor, the task fails with ``OrderedQueueError/shutDown``; if the queue is full and its
-    /// `whenFull` is `refuse`, it fails with ``OrderedQueueError/full``. `operation` is not run then. A call before an
-    /// actor was adopted stops the program with a message. Never blocks.
-    ///
-    /// - Parameters:
-    ///   - name: the task's name.
-    ///   - priority: the task's priority; with nil, that of the caller. The queue bounds the priority of `operation`:
-    ///     see ``ActorQueue``.
-    ///   - queue: an ``ActorQueue``, or a ``CancellableQueue`` over one, whose ``CancellableQueue/cancelTasks()``
-    ///     cancels the task.
-    ///   - operation: the work, which runs on the queue's actor.
+    /// Order, cancellation and errors are those of `Task(on:)` with a ``FIFOQueue`` for work that may throw; the end of
+    /// the actor counts as a shutdown. A call before an actor was adopted stops the program with a message. Never
+    /// blocks.
     @discardableResult
     public init<ActorType: Actor>(
         name: String? = nil, priority: TaskPriority? = nil, on queue: some OrderedTaskQueue<ActorType>,

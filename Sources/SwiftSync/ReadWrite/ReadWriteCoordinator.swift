@@ -50,8 +50,7 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
         box = unsafe .make((), policy: UInt32(CSK_RWLOCK_STRICT), readerBias: false, place)
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { box.name }
 
     /// The earlier name of ``name``.

@@ -45,8 +45,7 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         box = unsafe .make(value, policy: UInt32(kernelPolicy), readerBias: readerBias, place)
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { box.name }
 
     // MARK: - Reading

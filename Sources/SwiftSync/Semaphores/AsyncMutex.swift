@@ -68,8 +68,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
 
     deinit { unsafe held.placed.place.end() }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { unsafe held.placed.place.name(of: address) }
 
     /// Runs `body`, which may suspend, with the value while no other task has it.

@@ -51,8 +51,7 @@ public final class CommandQueue: @unchecked Sendable {
         unsafe placed.deallocate()
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { unsafe placed.pointee.place.name(of: turn) }
 
     /// Adds a command to the queue. It runs when a thread performs the queue's commands.

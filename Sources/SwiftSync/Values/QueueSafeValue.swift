@@ -48,8 +48,7 @@ public final class QueueSafeValue<Value>: @unchecked Sendable {
         box = unsafe .make(value, .fast, nil, .unknown)
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { box.name }
 
     /// Sets the grace within which a queue or executor must begin what it was granted; otherwise it is 1 ms. It is
@@ -121,13 +120,7 @@ public final class QueueSafeSyncedValue<Value>: CommandSchedule, @unchecked Send
     @inlinable @inline(__always)
     public func _commands(rank: Int64) -> SyncCommands<Value> { SyncCommands(box: box, rank: rank, limit: .never) }
 
-    /// Protects `value`. It never blocks.
-    ///
-    /// - Parameters:
-    ///   - value: what is protected. It is sent in.
-    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
-    ///   - fileID: where the value is made.
-    ///   - line: the line there.
+    /// Protects `value`, under a name that is copied for messages and reports. It never blocks.
     @inlinable
     public init(value: sending Value, name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line) {
         box = unsafe .make(value, .fast, nil, .named(name, fileID, line))
@@ -140,8 +133,7 @@ public final class QueueSafeSyncedValue<Value>: CommandSchedule, @unchecked Send
         box = unsafe .make(value, .fast, nil, .unknown)
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { box.name }
 
     deinit {
@@ -170,14 +162,8 @@ public final class QueueSafeAsyncedValue<Value>: CommandSchedule, @unchecked Sen
     @usableFromInline
     let queue: DispatchQueue
 
-    /// Protects `value`, whose commands are performed on `queue`. It never blocks.
-    ///
-    /// - Parameters:
-    ///   - value: what is protected. It is sent in.
-    ///   - queue: where the commands are performed.
-    ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
-    ///   - fileID: where the value is made.
-    ///   - line: the line there.
+    /// Protects `value`, whose commands are performed on `queue`, under a name that is copied for messages and reports.
+    /// It never blocks.
     @inlinable
     public init(
         value: sending Value, queue: DispatchQueue, name: String? = nil, fileID: StaticString = #fileID,
@@ -195,8 +181,7 @@ public final class QueueSafeAsyncedValue<Value>: CommandSchedule, @unchecked Sen
         self.queue = queue
     }
 
-    /// The name in messages and reports: the one given at creation, else the file and line of creation, as in
-    /// `Module/File.swift:12`, else the address in memory. Reading it never blocks.
+    /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
     public var name: String { value.name }
 
     @inlinable @inline(__always)

@@ -18,20 +18,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
     /// Makes an empty queue. Never blocks.
     ///
     /// - Parameters:
-    ///   - name: a name that messages and reports show. Nil stands for the place where the queue is made.
-    ///   - width: the largest number of closures that run at once, 1 to 4096.
-    ///   - priority: the priority of work that names none, and the priority of the queue itself. Workers serve queues
-    ///     of priority ``CommandPriority/high`` and above first, and queues of ``CommandPriority/low`` and below last.
-    ///   - capacity: the largest number of work items that wait to begin, 1 to 4 294 967 295. Nil: any number.
-    ///   - whenFull: what the queue does with work that comes while it is full. Without a capacity it has no effect.
-    ///     With ``OverflowPolicy/dropOldest`` all work has the queue's priority.
-    ///   - bypassLimit: waiting work that this many later arrivals have overtaken goes next. 0 means strict priority.
-    ///     Nil means 64 for `run` and `sync` that name no priority (`withPriority` names none), so that they don't wait
-    ///     for ever behind a stream of others, and strict priority for all other work. A barrier keeps the place of its
-    ///     arrival. The order of `dropOldest` is always that of arrival.
-    ///   - recorder: a recorder of the queue's last events. Nil costs nothing. One recorder may serve several queues.
-    ///   - fileID: where the queue is made.
-    ///   - line: the line there.
+    ///   - width: the largest number of closures that run at once, 1 to 4096. The other parameters are those of
+    ///     ``WorkQueue/init(name:priority:capacity:whenFull:bypassLimit:recorder:fileID:line:)``.
     public init(
         name: String? = nil, width: Int = 64, priority: CommandPriority = .normal, capacity: Int? = nil,
         whenFull: OverflowPolicy = .wait, bypassLimit: UInt32? = nil, recorder: EventRecorder? = nil,
