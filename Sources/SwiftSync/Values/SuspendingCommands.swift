@@ -42,9 +42,18 @@ extension SuspendingCommands where Value: Sendable {
         return status == 0 ? nil : QueueSafeValueError(status: status)
     }
 
+    /// Runs `body`, whose section begins in its turn.
+    @inline(__always)
+    private func inTurn<Result>(_ body: () -> Result) async -> Swift.Result<Result, QueueSafeValueError> {
+        if let error = await enter() { return .failure(error) }
+        let result = body()
+        box.leaveSuspended()
+        return .success(result)
+    }
+
     /// Returns the value.
     public func get() async -> Result<Value, QueueSafeValueError> {
-        await map() { $0 }
+        await inTurn { box.value.pointee }
     }
 
     /// Runs `commandClosure` with the value, and holds the value until it returns. On failure it runs `commandClosure`
@@ -73,12 +82,12 @@ extension SuspendingCommands where Value: Sendable {
     public func set(
         newValue: Value
     ) async -> Result<Value, QueueSafeValueError> {
-        if let error = await enter() { return .failure(error) }
-        let old = unsafe box.value.move()
-        unsafe box.value.initialize(to: newValue)
-        box.leaveSuspended()
-        withExtendedLifetime(old) {}
-        return .success(newValue)
+        // The old value is released outside of the section.
+        await inTurn {
+            let old = unsafe box.value.move()
+            unsafe box.value.initialize(to: newValue)
+            return old
+        }.map { _ in newValue }
     }
 
     /// Runs `accessClosure` on the value, and returns the value that it leaves. On failure the closure does not run.
@@ -86,11 +95,10 @@ extension SuspendingCommands where Value: Sendable {
     public func set(
         completion accessClosure: (inout Value) -> Void
     ) async -> Result<Value, QueueSafeValueError> {
-        if let error = await enter() { return .failure(error) }
-        accessClosure(&box.value.pointee)
-        let updated = box.value.pointee
-        box.leaveSuspended()
-        return .success(updated)
+        await inTurn {
+            accessClosure(&box.value.pointee)
+            return box.value.pointee
+        }
     }
 
     /// Runs `accessClosure` on the value, and holds the section until the closure's second argument is called. Any
@@ -111,10 +119,7 @@ extension SuspendingCommands where Value: Sendable {
     public func map<MappedValue>(
         completion commandClosure: (Value) -> MappedValue
     ) async -> Result<MappedValue, QueueSafeValueError> {
-        if let error = await enter() { return .failure(error) }
-        let mapped = commandClosure(box.value.pointee)
-        box.leaveSuspended()
-        return .success(mapped)
+        await inTurn { commandClosure(box.value.pointee) }
     }
 
     /// The task may continue on another thread, so no particular thread holds the gate meanwhile.
