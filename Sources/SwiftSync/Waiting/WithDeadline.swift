@@ -66,23 +66,10 @@ public func withDeadline<Return: ~Copyable, Failure: Error>(
     try await RequestDeadline.within(Deadline.after(timeout), isolation: #isolation, body)
 }
 
-/// Runs `body` on this thread with a deadline: its waits end at `expiration`, if they can report that.
+/// Runs `body` on this thread with a deadline: its waits end at `limit`, if they can report that.
 ///
-/// It bounds waits as `withDeadline` does, and cancels nothing. It never blocks by itself, and costs no allocation.
-public func blockingWithDeadline<Return>(
-    _ expiration: ContinuousClock.Instant, body: () throws -> Return
-) rethrows -> Return {
-    try RequestDeadline.within(Deadline.at(expiration), body)
-}
-
-/// Runs `body`, whose waits end at an instant of the kernel's own clock, exactly: `clock: .suspending`.
-public func blockingWithDeadline<Return>(
-    _ expiration: SuspendingClock.Instant, clock: SuspendingClock, body: () throws -> Return
-) rethrows -> Return {
-    try RequestDeadline.within(Deadline.at(expiration), body)
-}
-
-/// Runs `body`, whose waits end once `timeout` has passed from now on.
-public func blockingWithDeadline<Return>(in timeout: Duration, body: () throws -> Return) rethrows -> Return {
-    try RequestDeadline.within(Deadline.after(timeout), body)
+/// It bounds waits as `withDeadline` does, and cancels nothing. `limit` counts from now on, as in `.after(time)`, or is
+/// an instant, as in `.until(instant)`. It never blocks by itself, and costs no allocation.
+public func blockingWithDeadline<Return>(_ limit: TimeLimit, body: () throws -> Return) rethrows -> Return {
+    try RequestDeadline.within(limit.own, body)
 }

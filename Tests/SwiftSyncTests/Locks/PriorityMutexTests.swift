@@ -34,7 +34,7 @@ struct PriorityMutexTests {
         }
         waitUntil { isHeld.isRaised }
         let waiter = Thread {
-            blockingWithDeadline(SuspendingClock.now - .seconds(1), clock: .suspending) {
+            blockingWithDeadline(.until(SuspendingClock.now - .seconds(1))) {
                 #expect(mutex.withLock(priority: .high, timeout: .seconds(600)) { $0 += 100 } == nil)
                 mutex.withLock(priority: .high) { $0 += 1 }
                 mutex.withLock(when: { $0 > 0 }, priority: .high) { $0 += 1 }

@@ -333,7 +333,7 @@ struct PriorityMutexWhenTests {
     @Test
     func theDeadlineOfARequestBoundsTheWaitsThatCanReportIt() async throws {
         let mutex = PriorityMutex(0)
-        blockingWithDeadline(.now + .milliseconds(2)) {
+        blockingWithDeadline(.until(.now + .milliseconds(2))) {
             #expect(mutex.withLock(when: { $0 > 0 }, priority: .high, timeout: .seconds(600)) { $0 } == nil)
         }
         await withDeadline(.now + .milliseconds(2)) {
@@ -342,7 +342,7 @@ struct PriorityMutexWhenTests {
             }
         }
         let thread = Thread {
-            blockingWithDeadline(.now + .milliseconds(1)) { mutex.withLock(when: { $0 > 0 }) { $0 -= 1 } }
+            blockingWithDeadline(.until(.now + .milliseconds(1))) { mutex.withLock(when: { $0 > 0 }) { $0 -= 1 } }
         }
         await waitUntil { mutex.waitingCount == 1 }
         let start = ContinuousClock.now

@@ -38,7 +38,7 @@ struct TimedCall: Sendable {
     func hasTimedOut(within instant: ContinuousClock.Instant, _ limit: TimeLimit = .never) async -> Bool {
         switch form {
         case .thread(let call):
-            await Self.onThread { blockingWithDeadline(instant) { Self.hasTimedOut { try call(limit) } } }
+            await Self.onThread { blockingWithDeadline(.until(instant)) { Self.hasTimedOut { try call(limit) } } }
         case .task(let call): await withDeadline(instant) { await Self.hasTimedOut { try await call(limit) } }
         }
     }

@@ -72,16 +72,16 @@ struct WithDeadlineTests {
         let ofFar = Deadline.at(far)
         func isFar() -> Bool { abs(RequestDeadline.nearest - ofFar) < 1_000_000_000 }
         #expect(RequestDeadline.nearest == Deadline.never)
-        blockingWithDeadline(far) {
+        blockingWithDeadline(.until(far)) {
             #expect(isFar())
-            blockingWithDeadline(farther) { #expect(isFar()) }
-            blockingWithDeadline(exact, clock: .suspending) { #expect(isFar()) }
-            blockingWithDeadline(Self.past) { #expect(RequestDeadline.nearest == Deadline.passed) }
+            blockingWithDeadline(.until(farther)) { #expect(isFar()) }
+            blockingWithDeadline(.until(exact)) { #expect(isFar()) }
+            blockingWithDeadline(.until(Self.past)) { #expect(RequestDeadline.nearest == Deadline.passed) }
             #expect(isFar())
         }
-        blockingWithDeadline(exact, clock: .suspending) {
+        blockingWithDeadline(.until(exact)) {
             #expect(RequestDeadline.nearest == Deadline.nanoseconds(in: RuntimeFacts.time(of: exact)))
-            blockingWithDeadline(far) { #expect(isFar()) }
+            blockingWithDeadline(.until(far)) { #expect(isFar()) }
         }
         await withDeadline(far) {
             await Task.yield()
@@ -150,7 +150,7 @@ struct WithDeadlineTests {
         for (name, call) in blocking {
             threads.append(
                 Thread {
-                    blockingWithDeadline(Self.past) { call() }
+                    blockingWithDeadline(.until(Self.past)) { call() }
                     done.append(name)
                 })
         }
@@ -187,7 +187,7 @@ struct WithDeadlineTests {
     func enqueuedWorkIsNotBoundedByTheDeadlineOfWhoEnqueuesIt() async throws {
         let fifo = FIFOQueue(), work = WorkQueue(name: "enqueued"), semaphore = PrioritySemaphore(value: 0)
         let coordinator = ReadWriteCoordinator(), taken = Shared([String]())
-        blockingWithDeadline(Self.past) {
+        blockingWithDeadline(.until(Self.past)) {
             fifo.enqueue {
                 try? await semaphore.wait()
                 taken.append("FIFOQueue")
@@ -277,7 +277,7 @@ struct WithDeadlineTests {
     func itReturnsAndThrowsWhatItsBodyDoes() async throws {
         let far = ContinuousClock.now + Duration.seconds(1000), exact = SuspendingClock.now + Duration.seconds(1000)
         func fails() throws -> Int { throw Failure.expected }
-        #expect(blockingWithDeadline(far) { 1 } == 1)
+        #expect(blockingWithDeadline(.until(far)) { 1 } == 1)
         #expect(
             await withDeadline(far) {
                 await Task.yield(); return 2
@@ -286,8 +286,8 @@ struct WithDeadlineTests {
             await withDeadline(exact, clock: .suspending) {
                 await Task.yield(); return 3
             } == 3)
-        #expect(throws: Failure.expected) { try blockingWithDeadline(far) { try fails() } }
-        #expect(throws: Failure.expected) { try blockingWithDeadline(exact, clock: .suspending) { try fails() } }
+        #expect(throws: Failure.expected) { try blockingWithDeadline(.until(far)) { try fails() } }
+        #expect(throws: Failure.expected) { try blockingWithDeadline(.until(exact)) { try fails() } }
         await #expect(throws: Failure.expected) {
             try await withDeadline(far) {
                 await Task.yield()
