@@ -36,13 +36,9 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
         _ value: consuming sending Value, policy: GatePolicy = .fast, readerBias: Bool = false, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, policy, readerBias, .named(name, fileID, line))
-    }
-
-    @inlinable
-    init(_ value: consuming sending Value, _ policy: GatePolicy, _ readerBias: Bool, _ place: csk_place_t) {
         let kernelPolicy = policy == .strict ? CSK_RWLOCK_STRICT : CSK_RWLOCK_FAST
-        box = unsafe .make(value, policy: UInt32(kernelPolicy), readerBias: readerBias, place)
+        box = unsafe .make(
+            value, policy: UInt32(kernelPolicy), readerBias: readerBias, .named(name, fileID, line))
     }
 
     /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.

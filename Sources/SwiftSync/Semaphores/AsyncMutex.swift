@@ -43,15 +43,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the mutex is made.
     ///   - line: the line there.
-    public convenience init(
+    public init(
         _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
-    ) {
-        unsafe self.init(value, bypassLimit, waitersLimit, at: .named(name, fileID, line))
-    }
-
-    private init(
-        _ value: consuming sending Value, _ bypassLimit: UInt32?, _ waitersLimit: Int?, at place: csk_place_t
     ) {
         guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
             fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
@@ -62,7 +56,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)
         unsafe self.value = value
-        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, attributes, place)
+        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, attributes, .named(name, fileID, line))
         unsafe csk_held_sem_begin(memory)
     }
 

@@ -47,16 +47,10 @@ public struct PrioritySemaphore: @unchecked Sendable {
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the semaphore is made.
     ///   - line: the line there.
-    @inlinable
     public init(
         value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
         name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
-        unsafe self.init(value, most, bypassLimit, waitersLimit, .named(name, fileID, line))
-    }
-
-    @usableFromInline
-    init(_ value: Int, _ most: Int, _ bypassLimit: UInt32?, _ waitersLimit: Int?, _ place: csk_place_t) {
         guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
             fatalError("PrioritySemaphore: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
@@ -65,7 +59,7 @@ public struct PrioritySemaphore: @unchecked Sendable {
                 permits,
                 csk_sem_attr_t(
                     size: 0, most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters),
-                place)
+                .named(name, fileID, line))
         else {
             fatalError(
                 "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")

@@ -34,14 +34,10 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.
     ///   - fileID: where the queue is made.
     ///   - line: the line there.
-    public convenience init(
+    public init(
         capacity: Int? = nil, bypassLimit: UInt32? = nil, name: String? = nil, fileID: StaticString = #fileID,
         line: UInt = #line
     ) {
-        unsafe self.init(capacity, bypassLimit, .named(name, fileID, line))
-    }
-
-    private init(_ capacity: Int?, _ bypassLimit: UInt32?, _ place: csk_place_t) {
         // An optimized program prints this message too, unlike that of a precondition.
         guard capacity ?? 1 > 0 else {
             fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
@@ -52,7 +48,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         queue = unsafe Layout.first(of: placed)
         var attributes = csk_pqueue_attr_t(size: 0, capacity: UInt64(capacity ?? 0), bypass_limit: bypassLimit ?? 0)
         unsafe csk_pqueue_init_attr(queue, &attributes)
-        unsafe csk_pqueue_set_place(placed, place)
+        unsafe csk_pqueue_set_place(placed, .named(name, fileID, line))
     }
 
     /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.
