@@ -32,6 +32,16 @@ static void one_try_that_pays_brings_spinning_back(void) {
     CHECK(!csk_spin_pays(&habit));
 }
 
+static void a_long_spin_that_is_in_vain_is_tried_again_seldom(void) {
+    csk_spin_habit_t habit = { 0 };
+    for (int i = 0; i < CSK_SPIN_VAIN; i++) csk_spin_learn(&habit, false);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 1; i < CSK_SPIN_SKIPS_LONG; i++) CHECK(!csk_spin_pays_each(&habit, CSK_SPIN_SKIPS_LONG));
+        CHECK(csk_spin_pays_each(&habit, CSK_SPIN_SKIPS_LONG));
+        csk_spin_learn(&habit, false);
+    }
+}
+
 /* ---- Who learns what --------------------------------------------------------------------------------------------- */
 
 static void with_one_worker(void) {
@@ -89,4 +99,5 @@ static void an_idle_worker_learns_that_nothing_came_soon(void) {
 }
 
 TEST_MAIN(TEST(a_thread_that_spins_in_vain_parks_at_once), TEST(one_try_that_pays_brings_spinning_back),
-          TEST(a_worker_learns_that_nothing_came_to_its_queue), TEST(an_idle_worker_learns_that_nothing_came_soon))
+          TEST(a_long_spin_that_is_in_vain_is_tried_again_seldom), TEST(a_worker_learns_that_nothing_came_to_its_queue),
+          TEST(an_idle_worker_learns_that_nothing_came_soon))

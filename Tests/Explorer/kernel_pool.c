@@ -22,7 +22,7 @@ static int start_counted(void (*body)(void *), void *context, const char *name, 
 #define csk_platform_park kernel_park_counted
 /* A worker whose first spinning was in vain spins every other time. */
 #define CSK_SPIN_LIMITS
-enum { CSK_SPIN_VAIN = 1, CSK_SPIN_SKIPS = 2 };
+enum { CSK_SPIN_VAIN = 1, CSK_SPIN_SKIPS = 2, CSK_SPIN_SKIPS_LONG = 2 };
 #include "pool/pool.c"
 #undef csk_platform_start_sized_thread
 #undef csk_platform_park

@@ -15,7 +15,9 @@
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
 
-static const int64_t spin_ns = 5000; /* about what a wake costs */
+/* What it may take to wake a thread whose processor sleeps: the thread that posts next is often one that the last item
+ * has woken. So a worker whose spinning pays once is there each time. */
+static const int64_t spin_ns = 30000;
 static const uint32_t turn_of_lower = 64;
 
 enum { CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
@@ -209,7 +211,7 @@ static void part(csk_pool_worker_t *self) {
 /* Sleeps until a thread has taken the worker off the stack, and returns true. Returns false when the worker has slept
  * for so long that it is not needed any more. */
 static bool sleep_until_called(csk_pool_worker_t *self) {
-    if (csk_spin_pays(&self->spins)) {
+    if (csk_spin_pays_each(&self->spins, CSK_SPIN_SKIPS_LONG)) {
         csk_word_spin(&self->word, spin_ns);
         csk_spin_learn(&self->spins, csk_load(&self->word, CSK_RELAXED) != CSK_WORD_WAITS);
     }

@@ -116,9 +116,10 @@ static inline bool csk_spin_away(csk_spin_t *spin, int64_t away_ns) {
 /* Whether spinning pays at one place for one thread, or at one object for its waiters. A thread that waits for its
  * processor is often the one that was just woken, and the next step is its. The spinning then ends in vain and makes
  * all others late. So a thread that has spun in vain CSK_SPIN_VAIN times in a row parks at once, and only tries again
- * each CSK_SPIN_SKIPS-th time. It decides how long the thread stays awake and nothing else. */
+ * each CSK_SPIN_SKIPS-th time; each CSK_SPIN_SKIPS_LONG-th time where it spins for tens of microseconds. It decides how
+ * long the thread stays awake and nothing else. */
 #ifndef CSK_SPIN_LIMITS /* the explorer has smaller ones */
-enum { CSK_SPIN_VAIN = 3, CSK_SPIN_SKIPS = 32 };
+enum { CSK_SPIN_VAIN = 3, CSK_SPIN_SKIPS = 32, CSK_SPIN_SKIPS_LONG = 256 };
 #endif
 typedef struct csk_spin_habit {
     uint8_t vain;    /* how often in a row it was in vain */
@@ -126,11 +127,12 @@ typedef struct csk_spin_habit {
 } csk_spin_habit_t;
 
 /* Called by the thread whose habit it is, or under the lock of what has it. */
-static inline bool csk_spin_pays(csk_spin_habit_t *habit) {
+static inline bool csk_spin_pays_each(csk_spin_habit_t *habit, uint32_t skips) {
     if (habit->vain < CSK_SPIN_VAIN) return true;
-    habit->skipped = (uint8_t)((habit->skipped + 1) % CSK_SPIN_SKIPS);
+    habit->skipped = (uint8_t)((habit->skipped + 1) % skips);
     return habit->skipped == 0;
 }
+static inline bool csk_spin_pays(csk_spin_habit_t *habit) { return csk_spin_pays_each(habit, CSK_SPIN_SKIPS); }
 static inline void csk_spin_learn(csk_spin_habit_t *habit, bool paid) {
     if (paid) habit->vain = 0;
     else if (habit->vain < CSK_SPIN_VAIN) habit->vain++;
