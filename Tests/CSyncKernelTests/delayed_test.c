@@ -55,6 +55,7 @@ static void bad_input_and_a_second_start_are_refused(void) {
     CHECK_STATUS(csk_delayed_cancel(&alarm.delayed), ENOENT);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, 0, NULL), EINVAL);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, -1, ring), EINVAL);
+    CHECK_STATUS(csk_delayed_start_ranked(&alarm.delayed, INT64_MAX, &queue, 0, 0, ring), EINVAL);
     CHECK_STATUS(csk_delayed_start_ranked(&alarm.delayed, back(1), &drops, 0, 0, ring), EINVAL);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, CSK_NEVER, 0, ring), 0);
     CHECK_STATUS(csk_delayed_start(&alarm.delayed, &queue, 0, 0, ring), EBUSY);

@@ -194,6 +194,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
         CHECK_STATUS(csk_sem_wait_async(&sem, back(priorities[i]), &waiters[i], 1, CSK_NEVER, note_call, &numbers[i]),
                      0);
     CHECK_STATUS(csk_sem_raise(&sem, INT64_MIN, &waiters[0]), EINVAL);
+    CHECK_STATUS(csk_sem_raise(&sem, csk_rank(HIGH, CSK_PLACE_UNNAMED), &waiters[0]), EINVAL);
     CHECK_STATUS(csk_sem_raise(&sem, back(LOW), &waiters[2]), 0); /* that is lower */
     CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), 0);
     CHECK_STATUS(csk_sem_post(&sem, 3), 0);

@@ -319,6 +319,8 @@ static void a_work_that_is_raised_begins_earlier(void) {
     CHECK_STATUS(csk_workqueue_raise(&queue, back(-5), &jobs[4].work), 0); /* that is lower */
     CHECK_STATUS(csk_workqueue_raise(&queue, back(9), &barrier.work), 0);
     CHECK_STATUS(csk_workqueue_raise(&queue, back(9), &later[1].work), 0);
+    CHECK_STATUS(csk_workqueue_raise(&queue, csk_rank(9, CSK_PLACE_UNNAMED), &jobs[0].work), EINVAL);
+    CHECK_STATUS(csk_workqueue_raise(&queue, INT64_MAX, &jobs[0].work), EINVAL);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     drain(&queue);
     CHECK_NOTES(3, 4, 0, 1, 2, 5, 7, 6);
@@ -397,6 +399,8 @@ static void while_suspended_nothing_begins(void) {
     end_queue(&queue);
 }
 
+static void is_not_called(void *context) { CHECK(context != NULL); }
+
 static void bad_input_is_refused_and_changes_nothing(void) {
     csk_workqueue_t queue, *made = NULL;
     static const csk_workqueue_attr_t bad[] = {
@@ -423,6 +427,13 @@ static void bad_input_is_refused_and_changes_nothing(void) {
     CHECK_STATUS(csk_workqueue_submit(&queue, 0, &job.work, 0, CSK_NEVER, NULL), EINVAL);
     CHECK_STATUS(csk_workqueue_submit(&queue, 0, &job.work, CSK_WORK_BARRIER, CSK_NEVER, NULL), EINVAL);
     CHECK_STATUS(csk_workqueue_sync(&queue, 0, 0, CSK_NEVER, NULL, NULL), EINVAL);
+    const csk_rank_t none[] = { INT64_MIN, INT64_MAX, csk_rank(INT32_MIN, -1), csk_rank(INT32_MAX, 4) };
+    for (int i = 0; i < 4; i++) {
+        static const uint32_t flags[] = { 0, CSK_WORK_OWN_TURN };
+        for (int j = 0; j < 2; j++)
+            CHECK_STATUS(csk_workqueue_submit(&queue, none[i], &job.work, flags[j], CSK_NEVER, run_job), EINVAL);
+        CHECK_STATUS(csk_workqueue_sync(&queue, none[i], 0, CSK_NEVER, is_not_called, NULL), EINVAL);
+    }
     CHECK_STATUS(csk_workqueue_resume(&queue), EPERM);
     forget_notes();
     queue_job(&queue, &job);

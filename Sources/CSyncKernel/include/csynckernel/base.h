@@ -192,7 +192,7 @@ enum {
     CSK_PLACE_BACK = 1,  /* by arrival; this is what a plain priority means */
     CSK_PLACE_FRONT = 2, /* before every other waiter of the class; the last to arrive stands first */
     /* As BACK, for an unnamed priority: such a waiter is not overtaken for ever (arrivals.h). Gates, semaphores and
-     * work queues take it. Condition variables, csk_gate_raise and csk_gate_raise_watch refuse it (EINVAL). */
+     * work queues take it. Condition variables and the calls that raise a waiter refuse it (EINVAL). */
     CSK_PLACE_UNNAMED = 3
 };
 

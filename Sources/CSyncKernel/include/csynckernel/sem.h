@@ -193,7 +193,8 @@ CSK_API CSK_MUST_USE int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk
 CSK_API int csk_sem_cancel(csk_sem_t *sem, csk_waiter_t *waiter);
 /* Gives a waiting waiter a higher rank: among those of that rank it stands where it arrived. A rank that is not higher
  * changes nothing. Never waits. It may run functions of waiters, that of this one too. O(log n) amortized, and for each
- * that it serves. Returns 0; EINVAL for a rank that is none; or ENOENT where the waiter does not wait. */
+ * that it serves. Returns 0; EINVAL for a rank that csk_rank does not give, or one of CSK_PLACE_UNNAMED; or ENOENT
+ * where the waiter does not wait. */
 CSK_API int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter);
 
 /* ---- Inspection -------------------------------------------------------------------------------------------------- */

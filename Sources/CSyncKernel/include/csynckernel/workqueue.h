@@ -215,15 +215,15 @@ CSK_API void csk_workqueue_unretain(csk_workqueue_t *queue);
 #define CSK_WORK_OWN_TURN 4u
 
 /* Queues `work` with a rank; csk_rank(priority, CSK_PLACE_BACK) makes one of a plain priority. Higher ranks begin
- * first, equal ones by arrival. The rank is not checked. It is wait-free without a bound. On a full queue with
- * CSK_WORKQUEUE_WAIT it blocks until there is room, or until `deadline_ns`. It may be called from anywhere, the queue's
- * own work included. O(1), and O(log n) amortized with another rank than the queue's own.
+ * first, equal ones by arrival. It is wait-free without a bound. On a full queue with CSK_WORKQUEUE_WAIT it blocks
+ * until there is room, or until `deadline_ns`. It may be called from anywhere, the queue's own work included. O(1), and
+ * O(log n) amortized with another rank than the queue's own.
  *
- * Returns 0; EINVAL (no function, unknown flags, or another rank on a queue that drops its oldest, which knows one
- * priority only); ESHUTDOWN; EBUSY (the queue is full); EAGAIN or ENOMEM (no worker can be had); ETIMEDOUT; or EDEADLK
- * (the queue is full, and the caller is inside the queue's own work, which room waits for). After an error the work was
- * not queued, and its function is not called. With CSK_WORK_OWN_TURN there is no ESHUTDOWN, EBUSY, ETIMEDOUT or
- * EDEADLK. */
+ * Returns 0; EINVAL (no function, unknown flags, a rank that csk_rank does not give, or another rank on a queue that
+ * drops its oldest, which knows one priority only; the rank of a barrier is not looked at); ESHUTDOWN; EBUSY (the queue
+ * is full); EAGAIN or ENOMEM (no worker can be had); ETIMEDOUT; or EDEADLK (the queue is full, and the caller is inside
+ * the queue's own work, which room waits for). After an error the work was not queued, and its function is not called.
+ * With CSK_WORK_OWN_TURN there is no ESHUTDOWN, EBUSY, ETIMEDOUT or EDEADLK. */
 CSK_API CSK_MUST_USE int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags,
                                               int64_t deadline_ns, csk_work_function_t function);
 
@@ -243,18 +243,19 @@ CSK_API int csk_workqueue_cancel(csk_workqueue_t *queue, csk_work_t *work);
 
 /* Gives work that has not begun a higher rank: among those of that rank it stands where it arrived. A rank that is not
  * higher changes nothing, nor does any for a barrier. Returns 0; ENOENT as csk_workqueue_cancel does, and for work that
- * waits for room; or EINVAL on a queue that drops its oldest, which knows one priority only. The work's memory must
- * still be there. O(log n); where the work is not sorted yet, as csk_workqueue_waiting. */
+ * waits for room; or EINVAL for a rank that csk_rank does not give, or one of CSK_PLACE_UNNAMED, and on a queue that
+ * drops its oldest, which knows one priority only. The work's memory must still be there. O(log n); where the work is
+ * not sorted yet, as csk_workqueue_waiting. */
 CSK_API int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work);
 
 /* Calls function(context) on the calling thread when it is its turn, and returns after it. Without earlier work that is
  * at once. Else the workers run the earlier work, and the caller runs only its own function. It blocks until
  * `deadline_ns` at most. `flags`: CSK_WORK_BARRIER and CSK_WORK_OWN_TURN, as of work. With CSK_WORKQUEUE_WAIT the
  * caller waits for room first, as work does; with CSK_WORKQUEUE_DROP_OLDEST it comes in. Returns 0; EINVAL as
- * csk_workqueue_submit does; EDEADLK from inside the queue's own work; EAGAIN or ENOMEM when no worker can be had;
- * EBUSY on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED (the caller was dropped, or the
- * queue was shut down before its turn). With CSK_WORK_OWN_TURN there is no ESHUTDOWN, ECANCELED or EBUSY. After an
- * error the function was not called. */
+ * csk_workqueue_submit does, and for the rank of a barrier too; EDEADLK from inside the queue's own work; EAGAIN or
+ * ENOMEM when no worker can be had; EBUSY on a full queue with CSK_WORKQUEUE_REFUSE; ETIMEDOUT; ESHUTDOWN; or ECANCELED
+ * (the caller was dropped, or the queue was shut down before its turn). With CSK_WORK_OWN_TURN there is no ESHUTDOWN,
+ * ECANCELED or EBUSY. After an error the function was not called. */
 CSK_API CSK_MUST_USE int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t flags,
                                             int64_t deadline_ns, void (*function)(void *), void *context);
 

@@ -18,7 +18,6 @@ int csk_sem_wait_async(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter, ui
 }
 
 int csk_sem_raise(csk_sem_t *sem, csk_rank_t rank, csk_waiter_t *waiter) {
-    rank = csk_rank_in_order(rank);
     if (!csk_is_rank(rank)) return EINVAL;
     csk_effects_t effects = { 0 };
     csk_sem_lock_queue(sem);

@@ -112,7 +112,7 @@ static void time_has_come(csk_timer_t *timer, void *context) {
 
 int csk_delayed_start_ranked(csk_delayed_t *delayed, csk_rank_t rank, csk_workqueue_t *queue, int64_t deadline_ns,
                              int64_t period_ns, csk_work_function_t function) {
-    if (function == NULL || period_ns < 0) return EINVAL;
+    if (function == NULL || period_ns < 0 || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && csk_rank_in_order(rank) != csk_workqueue_rank(queue))
         return EINVAL;
     int error = csk_timer_prepare();

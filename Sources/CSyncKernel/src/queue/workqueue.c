@@ -42,7 +42,7 @@ static int enqueue_bounded(csk_workqueue_t *queue, csk_work_t *work) {
 
 __attribute__((always_inline)) static inline int prepare(csk_workqueue_t *queue, csk_work_t *work, csk_rank_t rank,
                                                          uint32_t kind, csk_work_function_t function) {
-    if (function == NULL) return EINVAL;
+    if (function == NULL || !csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST && rank != csk_workqueue_rank(queue)) return EINVAL;
     int error = csk_workqueue_ready(queue);
     if (CSK_UNLIKELY(error != 0)) return csk_work_is_refused(queue, work, error);
@@ -96,18 +96,14 @@ __attribute__((always_inline)) static inline int submit(csk_workqueue_t *queue, 
                                                         csk_work_function_t function) {
     int error = prepare(queue, work, rank, kind, function);
     if (CSK_UNLIKELY(error != 0)) return error;
+    if (kind & WORK_STAYS) {
+        put_into_inbox(queue, work);
+        csk_workqueue_activate(queue);
+        return 0;
+    }
     if (CSK_UNLIKELY(csk_load(&queue->state, CSK_RELAXED) & (STATE_SHUT | STATE_METERED)))
         return enqueue_closer(queue, work, deadline_ns);
     return enqueue_prepared(queue, work, deadline_ns);
-}
-
-static int submit_always(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t kind,
-                         csk_work_function_t function) {
-    int error = prepare(queue, work, rank, kind, function);
-    if (error != 0) return error;
-    put_into_inbox(queue, work);
-    csk_workqueue_activate(queue);
-    return 0;
 }
 
 /* The kind of a work with these flags, and its rank among the others. */
@@ -126,8 +122,7 @@ __attribute__((noinline)) int csk_workqueue_submit_with_flags(csk_workqueue_t *q
                                                               uint32_t flags, int64_t deadline_ns,
                                                               csk_work_function_t function) {
     uint32_t kind = kind_of(queue, flags, &rank);
-    return flags & WORK_STAYS ? submit_always(queue, rank, work, kind, function)
-                              : submit(queue, rank, work, kind, deadline_ns, function);
+    return submit(queue, rank, work, kind, deadline_ns, function);
 }
 
 int csk_workqueue_submit(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work, uint32_t flags, int64_t deadline_ns,
@@ -155,7 +150,7 @@ int csk_workqueue_submit_when_room(csk_workqueue_t *queue, csk_rank_t rank, csk_
 /* Its rank is its caller's until it is queued, and is read before the inbox has it. From then on it changes here alone,
  * once the work is in a list. */
 int csk_workqueue_raise(csk_workqueue_t *queue, csk_rank_t rank, csk_work_t *work) {
-    if (queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
+    if (!csk_is_rank(rank) || queue->when_full == CSK_WORKQUEUE_DROP_OLDEST) return EINVAL;
     csk_workqueue_lock(queue);
     if (csk_work_is_in_inbox(work)) csk_work_sort(queue);
     bool waits = csk_work_is_in_list(queue, work);

@@ -91,6 +91,7 @@
 #include "pool/pool.h"
 #include "wait/queue_lock.h"
 #include "wait/spin_park.h"
+#include "wait/waiter.h"
 
 /* csk_work_t.kind: flags, and above them the epoch of the process that queued the work. In a child of fork that work no
  * longer waits. */

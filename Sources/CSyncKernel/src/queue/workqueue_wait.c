@@ -185,6 +185,7 @@ static int call_in_turn(csk_workqueue_t *queue, csk_rank_t rank, uint32_t kind, 
 int csk_workqueue_sync(csk_workqueue_t *queue, csk_rank_t rank, uint32_t flags, int64_t deadline_ns,
                        void (*function)(void *), void *context) {
     uint32_t kind = flags | WORK_SYNC;
+    if (!csk_is_rank_or_unnamed(rank)) return EINVAL;
     if (CSK_UNLIKELY(csk_rank_is_unnamed(rank) || queue->bypass_limit != 0)) {
         if (!(flags & WORK_BARRIER)) kind |= csk_work_counts(queue, rank);
         rank = csk_rank_in_order(rank);
