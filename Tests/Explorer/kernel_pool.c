@@ -17,14 +17,11 @@ static _Thread_local struct {
     {                                      \
         cleanup.function = (pushed), cleanup.context = (with)
 
-static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size);
-#define csk_platform_start_sized_thread start_counted
 #define csk_platform_park kernel_park_counted
 /* A worker whose first spinning was in vain spins every other time. */
 #define CSK_SPIN_LIMITS
 enum { CSK_SPIN_VAIN = 1, CSK_SPIN_SKIPS = 2, CSK_SPIN_SKIPS_LONG = 2 };
 #include "pool/pool.c"
-#undef csk_platform_start_sized_thread
 #undef csk_platform_park
 
 #include "explorer.h"
@@ -44,10 +41,6 @@ EXPLORE_UNSEEN static void run_counted(void *context) {
     if (setjmp(end) == 0) run_worker(context);
     explore_set(&kernel_workers_ended, kernel_workers_ended + 1);
 }
-static int start_counted(void (*body)(void *), void *context, const char *name, size_t stack_size) {
-    (void)body, (void)stack_size;
-    return csk_platform_start_thread(run_counted, context, name);
-}
 
 enum { FIBERS = 32 };
 static uint32_t timeouts_in_a_row[FIBERS];
@@ -63,7 +56,9 @@ int kernel_park_counted(uint32_t *word, uint32_t expected, int64_t deadline_ns) 
 }
 
 void kernel_reset_pool(void) {
-    csk_pool = (csk_pool_state_t){ .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX, .look_ns = INT64_MAX };
+    csk_pool = (csk_pool_state_t){
+        .most = 5, .idle_ns = INT64_MAX, .resigned_ns = INT64_MAX, .look_ns = INT64_MAX, .work = run_counted
+    };
     csk_announced_count = 0;
     csk_pool_process = (struct csk_pool_process){ .ready = 0 };
     kernel_workers_ended = 0;

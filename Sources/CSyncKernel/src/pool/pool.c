@@ -20,25 +20,15 @@
 static const int64_t spin_ns = 30000;
 static const uint32_t turn_of_lower = 64;
 
-enum { CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
-
-csk_pool_state_t csk_pool = {
-    .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX
-};
-
 struct csk_pool_process csk_pool_process;
 
 _Thread_local csk_pool_frame_t *csk_pool_frame __attribute__((tls_model("initial-exec")));
-
-static void run_worker(void *context);
 
 /* Called under the lock. */
 static void is_ready(void) { csk_store(&csk_pool_process.ready, csk_pool_epoch(), CSK_RELAXED); }
 
 /* Called under the lock. Others read the count without it. */
 static void count_queued(uint64_t change) { csk_store(&csk_pool.queued, csk_pool.queued + change, CSK_RELAXED); }
-
-_Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec")));
 
 /* Makes the pool anew, whatever a thread of the parent was in the middle of. */
 static void after_fork_in_child(void) {
@@ -53,18 +43,11 @@ static void after_fork_in_child(void) {
     csk_announced_count = 0;
 }
 
-__attribute__((constructor(101))) static void enroll_fork(void) {
-    csk_fork_enroll(CSK_FORK_POOL, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
-}
+static void run_worker(void *context);
 
-int csk_pool_start_worker(void) {
-    int error = csk_platform_start_sized_thread(run_worker, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker",
-                                                csk_pool.attr.stack_size);
-    if (error == 0) return 0;
-    csk_queue_lock(&csk_pool.lock);
-    csk_pool_count_workers(-1u);
-    csk_queue_unlock(&csk_pool.lock);
-    return error;
+__attribute__((constructor(101))) static void enroll(void) {
+    csk_pool.work = run_worker;
+    csk_fork_enroll(CSK_FORK_POOL, &(csk_fork_functions_t){ .in_child = after_fork_in_child });
 }
 
 /* Called under the lock. How many workers have not announced that they wait. */
@@ -82,21 +65,9 @@ static bool lacks_worker(void) {
            csk_pool.workers < csk_pool.attr.most;
 }
 
-/* Takes the worker that went to sleep last off the stack. */
-csk_pool_worker_t *csk_pool_take_idle(void) {
-    csk_pool_worker_t *worker = csk_pool.idle;
-    if (worker == NULL) return NULL;
-    csk_pool.idle = worker->next_idle;
-    csk_pool.waking = true;
-    return worker;
-}
-
 /* Called under the lock. While a designated worker is on its way, others are called by that one. If it is late, the
  * supervisor calls them once something else was posted. */
 static csk_pool_worker_t *call_worker(void) { return csk_pool.waking ? NULL : csk_pool_take_idle(); }
-
-/* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
-void csk_pool_wake(csk_pool_worker_t *worker) { csk_word_answer(&worker->word, CALLED); }
 
 static void learn_processors(void) {
     csk_processors_t processors = csk_platform_processors();

@@ -1,5 +1,5 @@
-/* pool_growth.c: the supervisor. This thread looks while work waits and no worker can be called. It finds out whether
- * the workers run, and how many more are needed. pool_watch.c has what it asks the system. */
+/* pool_growth.c: starting workers, and the supervisor. This thread looks while work waits and no worker can be called.
+ * It finds out whether the workers run, and how many more are needed. pool_watch.c has what it asks the system. */
 #include "pool/pool_state.h"
 
 #include "wait/announce.h"
@@ -9,6 +9,22 @@ static const int64_t stalled_ns = 1000000;
 
 /* The workers that the supervisor asks about. Only the supervisor uses this, which is too large for a stack. */
 static csk_pool_look_t looks[CSK_POOL_THREADS_MAX];
+
+csk_pool_state_t csk_pool = {
+    .most = CSK_POOL_WORKERS_MAX, .idle_ns = 10000000000, .resigned_ns = 50000000, .look_ns = INT64_MAX
+};
+
+_Thread_local bool csk_pool_is_supervisor __attribute__((tls_model("initial-exec")));
+
+int csk_pool_start_worker(void) {
+    int error = csk_platform_start_sized_thread(csk_pool.work, (void *)(uintptr_t)csk_pool_epoch(), "csk-worker",
+                                                csk_pool.attr.stack_size);
+    if (error == 0) return 0;
+    csk_queue_lock(&csk_pool.lock);
+    csk_pool_count_workers(-1u);
+    csk_queue_unlock(&csk_pool.lock);
+    return error;
+}
 
 static void supervise(void *context);
 /* A reporter may end it. */

@@ -1,11 +1,13 @@
-/* pool_state.h: what pool.c (the queue and its workers) and pool_growth.c (the supervisor) share. Each calls the other:
- * a thread that posts calls the supervisor, and the supervisor starts workers. */
+/* pool_state.h: what pool.c (the queue and its workers) and pool_growth.c (the supervisor) share. The first uses the
+ * second: a thread that posts starts a worker or calls the supervisor. What a worker does is registered. */
 #ifndef CSK_INTERNAL_POOL_STATE_H
 #define CSK_INTERNAL_POOL_STATE_H
 
 #include "pool/pool.h"
 #include "pool/pool_watch.h"
 #include "wait/service.h"
+
+enum { CSK_POOL_CALLED = CSK_WORD_ANSWER }; /* csk_pool_worker_t.word */
 
 typedef struct csk_pool_worker {
     struct csk_pool_worker *next_idle;
@@ -48,7 +50,8 @@ typedef struct csk_pool_state {
     csk_pool_stall_t stall; /* what is reported when nothing can be done */
     uint32_t signal;        /* the supervisor's park word */
     csk_service_t supervisor;
-    csk_service_t first; /* the first worker */
+    csk_service_t first;         /* the first worker */
+    void (*work)(void *context); /* what a worker does, in the process of the epoch `context` */
 } csk_pool_state_t;
 extern csk_pool_state_t csk_pool __attribute__((visibility("hidden")));
 
@@ -68,12 +71,24 @@ static inline bool csk_pool_begin_watch(void) {
     return true;
 }
 
+/* Called under the lock, for a worker that is designated, or NULL: the one that went to sleep last. Without the lock
+ * the caller wakes the worker. */
+static inline csk_pool_worker_t *csk_pool_take_idle(void) {
+    csk_pool_worker_t *worker = csk_pool.idle;
+    if (worker == NULL) return NULL;
+    csk_pool.idle = worker->next_idle;
+    csk_pool.waking = true;
+    return worker;
+}
+
+/* The worker may have looked, worked and ended before the wake. Then only the address of its word is used. */
+static inline void csk_pool_wake(csk_pool_worker_t *worker) { csk_word_answer(&worker->word, CSK_POOL_CALLED); }
+
+/* ---- pool_growth.c ---- */
+
 /* The caller has counted the worker. */
 int csk_pool_start_worker(void);
-/* Called under the lock, for a worker that is designated, or NULL. Without the lock the caller wakes the worker. */
-csk_pool_worker_t *csk_pool_take_idle(void);
-void csk_pool_wake(csk_pool_worker_t *worker);
-/* In pool_growth.c. A child of fork has no supervisor; one is started for its first watch. */
+/* A child of fork has no supervisor; one is started for its first watch. */
 int csk_pool_start_supervisor(void);
 /* Called after csk_pool_begin_watch, without the lock. */
 void csk_pool_call_supervisor(void);
