@@ -32,19 +32,18 @@ static void index_waiters(deadlock_tables_t *tables) {
     }
 }
 
-/* These two return 1 + the index, or 0. */
+/* These return 1 + the index, or 0. */
+static uint32_t find(const deadlock_tables_t *tables, const uint32_t *table, uint64_t number) {
+    for (uint32_t place = place_of(number), found; (found = table[place]) != 0; place = (place + 1) % DEADLOCK_HASHES) {
+        const csk_inspected_waiter_t *waiter = &tables->waiters[found - 1];
+        if ((table == tables->by_task ? waiter->task : (uint64_t)waiter->thread.id) == number) return found;
+    }
+    return 0;
+}
 static uint32_t of_thread(const deadlock_tables_t *tables, int32_t thread_id) {
-    for (uint32_t place = place_of((uint64_t)thread_id), found; (found = tables->by_thread[place]) != 0;
-         place = (place + 1) % DEADLOCK_HASHES)
-        if (tables->waiters[found - 1].thread.id == thread_id) return found;
-    return 0;
+    return find(tables, tables->by_thread, (uint64_t)thread_id);
 }
-static uint32_t of_task(const deadlock_tables_t *tables, uint64_t task) {
-    for (uint32_t place = place_of(task), found; (found = tables->by_task[place]) != 0;
-         place = (place + 1) % DEADLOCK_HASHES)
-        if (tables->waiters[found - 1].task == task) return found;
-    return 0;
-}
+static uint32_t of_task(const deadlock_tables_t *tables, uint64_t task) { return find(tables, tables->by_task, task); }
 
 const csk_inspected_waiter_t *csk_deadlock_waiter_of(const deadlock_tables_t *tables, int32_t thread_id) {
     uint32_t found = of_thread(tables, thread_id);

@@ -102,13 +102,9 @@ enum {
     WAITER_PROFILED = 128
 };
 CSK_STATIC_ASSERT((int)CSK_OBJECT_WORKQUEUE <= WAITER_KIND, "the kinds of objects with waiters have room");
-/* Called under the queue lock. An asynchronous waiter waits from now on; or again, since its grant is over, whatever
- * thread says so. The steps for reported waits are apart. */
+/* Called under the queue lock, where waits are reported. An asynchronous waiter waits from now on; or again, since its
+ * grant is over, whatever thread says so. */
 __attribute__((cold)) void csk_waiter_begin_told(csk_waiter_t *waiter, uint8_t object_kind, bool again);
-static inline void csk_waiter_begin(csk_waiter_t *waiter, uint8_t object_kind) {
-    waiter->has_waited = 0;
-    if (csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind, false);
-}
 static inline void csk_waiter_begin_again(csk_waiter_t *waiter, uint8_t object_kind) {
     if (CSK_UNLIKELY(waiter->has_waited) || csk_waits_are_told()) csk_waiter_begin_told(waiter, object_kind, true);
 }
@@ -209,15 +205,15 @@ typedef struct csk_way_in {
 
 enum { CSK_LOOK_AGAIN = -1 };
 
-/* The end of it: called under the queue lock once the waiter is in its place or served, and drops that lock. By then
- * the waiter may have been served and freed, so `rank` is a copy. */
+/* The end of it: called under the queue lock once the waiter is in its place or served, and drops that lock. Before it
+ * nobody hears of the waiter (has_waited is 0). Behind the lock it may be served and freed, so `rank` is a copy. */
 static inline __attribute__((always_inline)) void csk_waiter_has_come(const csk_way_in_t *way, void *object,
                                                                       csk_waiter_t *waiter, uint32_t *queue_lock,
                                                                       csk_rank_t rank, bool look_again,
                                                                       csk_effects_t *effects) {
     bool waits = csk_waiter_state(waiter) == WAITER_QUEUED;
     if (waits && way->is_only_listed) csk_waiter_list(waiter, (uint8_t)way->queue->object_kind);
-    else if (waits) csk_waiter_begin(waiter, (uint8_t)way->queue->object_kind);
+    else if (waits && csk_waits_are_told()) csk_waiter_begin_told(waiter, (uint8_t)way->queue->object_kind, false);
     if (waits) csk_waiter_start_deadline(waiter, way->queue);
     csk_waiter_unlock_queue(way->queue, object, queue_lock);
     if (waits && !way->is_only_listed) csk_tell_event(CSK_EVENT_WAIT_BEGIN, object, csk_rank_in_order(rank), 0);
