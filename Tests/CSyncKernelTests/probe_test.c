@@ -362,11 +362,12 @@ static void on_permit(csk_waiter_t *waiter, void *context, int status) {
     STORE((int *)context, 1);
 }
 
-static void a_tracer_sees_whom_a_signal_lets_in(void) {
+static void see_whom_a_signal_lets_in(uint32_t policy) {
     if (!begin_tracing()) return;
-    static csk_sem_t sem = CSK_SEM_INITIALIZER;
+    static csk_sem_t sem;
     static csk_waiter_t waiter;
     int called = 0;
+    CHECK_STATUS(csk_sem_init_attr(&sem, 0, &(csk_sem_attr_t){ .policy = policy }), 0);
     enable("grant"), enable("wait_end");
     pthread_t thread = start_thread(take_permit, &sem);
     wait_until(csk_sem_waiting(&sem) == 1);
@@ -376,7 +377,7 @@ static void a_tracer_sees_whom_a_signal_lets_in(void) {
     CHECK_EQ(first->arguments[1], CSK_OBJECT_SEM);
     CHECK_EQ(first->arguments[2], csk_rank(2, CSK_PLACE_BACK));
     CHECK_GE(first->arguments[3], 1);
-    CHECK_EQ(first->arguments[4], GRANTED_THREAD);
+    CHECK_EQ(first->arguments[4], policy == CSK_SEM_STRICT ? GRANTED_THREAD : GRANTED_TRY);
     join_thread(thread);
     CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(LOAD(&called), 1);
@@ -388,6 +389,8 @@ static void a_tracer_sees_whom_a_signal_lets_in(void) {
     CHECK_EQ(hit_at("wait_end", &sem, 1)->arguments[1], CSK_OBJECT_SEM);
     end_tracing();
 }
+static void a_tracer_sees_whom_a_signal_lets_in(void) { see_whom_a_signal_lets_in(CSK_SEM_STRICT); }
+static void a_tracer_sees_whom_a_signal_tells(void) { see_whom_a_signal_lets_in(CSK_SEM_FAST); }
 
 static void *read_once(void *lock) {
     CHECK_STATUS(csk_rwlock_rdlock(lock), 0);
@@ -497,9 +500,9 @@ TEST_MAIN(TEST(each_probe_has_a_note_with_a_semaphore), TEST(what_the_program_at
           TEST(an_observer_hears_no_end_of_a_wait_of_which_a_tracer_alone_heard),
           TEST(a_tracer_sees_a_wait_with_its_arguments), TEST(nothing_is_executed_while_no_tracer_has_asked),
           TEST(each_semaphore_enables_its_own_probes), TEST(a_tracer_sees_a_timeout),
-          TEST(a_tracer_sees_whom_a_signal_lets_in), TEST(a_tracer_sees_whom_a_writer_lets_in),
-          TEST(a_tracer_sees_a_hand_over), TEST(a_tracer_sees_callers_of_a_queue),
-          TEST(a_tracer_sees_works_and_refusals))
+          TEST(a_tracer_sees_whom_a_signal_lets_in), TEST(a_tracer_sees_whom_a_signal_tells),
+          TEST(a_tracer_sees_whom_a_writer_lets_in), TEST(a_tracer_sees_a_hand_over),
+          TEST(a_tracer_sees_callers_of_a_queue), TEST(a_tracer_sees_works_and_refusals))
 
 #else
 

@@ -119,6 +119,8 @@ static void a_semaphore_is_freed_while_the_signal_that_ended_its_last_wait_still
     pthread_t thread = start_thread(signal_what_is_handed, NULL);
     for (int i = 0; i < FREED_ROUNDS / TEST_SLOWDOWN; i++) {
         csk_sem_t *sem = calloc(1, sizeof *sem);
+        csk_sem_attr_t attr = { .policy = (uint32_t)i / 4 % 2 };
+        CHECK_STATUS(csk_sem_init_attr(sem, 0, &attr), 0);
         STORE(&handed, sem);
         if (i % 4 == 0) sched_yield();
         CHECK_STATUS(csk_sem_wait(sem, 0, 1), 0);
@@ -216,14 +218,19 @@ static void *take_turns(void *number) {
     return NULL;
 }
 
-static void no_permit_is_lost_or_doubled(void) {
+static void let_a_crowd_take_turns(uint32_t policy) {
     pthread_t threads[CROWD];
-    CHECK_STATUS(csk_sem_init(&crowd.sem, PERMITS, PERMITS), 0);
+    csk_sem_attr_t attr = { .most = PERMITS, .policy = policy };
+    CHECK_STATUS(csk_sem_init_attr(&crowd.sem, PERMITS, &attr), 0);
     for (uintptr_t i = 0; i < CROWD; i++) threads[i] = start_thread(take_turns, (void *)(i + 1));
     for (int i = 0; i < CROWD; i++) join_thread(threads[i]);
     for (int i = 0; i < CROWD; i++) wait_until(LOAD(&crowd.requests[i].busy) == 0);
     CHECK_EQ(crowd.inside, 0);
     check_idle(&crowd.sem, PERMITS);
+}
+static void no_permit_is_lost_or_doubled(void) {
+    let_a_crowd_take_turns(CSK_SEM_FAST);
+    let_a_crowd_take_turns(CSK_SEM_STRICT);
 }
 
 /* ---- A child of fork --------------------------------------------------------------------------------------------- */

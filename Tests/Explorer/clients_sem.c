@@ -9,12 +9,12 @@ static void enters_and_leaves(void) {
     section();
     give_back(1);
 }
-CLIENT(sem_two, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 3)
-CLIENT(sem_three, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves, enters_and_leaves },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
-CLIENT(sem_spurious, .setup = make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 2, .spurious = 2)
+CLIENT_SEM(sem_two, make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_three, make_one, .threads = { enters_and_leaves, enters_and_leaves, enters_and_leaves },
+           .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_spurious, make_one, .threads = { enters_and_leaves, enters_and_leaves }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2, .spurious = 2)
 
 static void gives_data(void) {
     __atomic_store_n(&shared->data, 7, __ATOMIC_RELAXED);
@@ -32,22 +32,22 @@ static void takes_data(void) {
     wait_for(0, 1);
     EXPECT_EQUAL(__atomic_load_n(&shared->data, __ATOMIC_RELAXED), 7);
 }
-CLIENT(sem_hands_over, .setup = make_empty, .threads = { gives_data, takes_data }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 3, .spurious = 1)
-CLIENT(sem_hands_over_two, .setup = make_empty, .threads = { gives_two, takes, takes }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1)
-CLIENT(sem_two_signals_two_waits, .setup = make_empty, .threads = { gives, gives, takes_two }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 2)
-CLIENT(sem_takes_two_of_two_signals, .setup = make_two, .threads = { gives, takes_two, takes }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_hands_over, make_empty, .threads = { gives_data, takes_data }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 3, .spurious = 1)
+CLIENT_SEM(sem_hands_over_two, make_empty, .threads = { gives_two, takes, takes }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_two_signals_two_waits, make_empty, .threads = { gives, gives, takes_two }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_takes_two_of_two_signals, make_two, .threads = { gives, takes_two, takes }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
 
 /* One signal lets in three, each of whom stands on its own stack. */
 static void gives_three_to_three(void) {
     await_waiting(3);
     signal_some(3);
 }
-CLIENT(sem_one_signal_serves_three, .setup = make_empty, .threads = { gives_three_to_three, takes, takes, takes },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_one_signal_serves_three, make_empty, .threads = { gives_three_to_three, takes, takes, takes },
+           .check = is_conserved, .invariant = is_published, .preemptions = 1)
 
 /* ---- Order ------------------------------------------------------------------------------------------------------- */
 
@@ -68,8 +68,8 @@ static void tries_past_a_large_one(void) {
     give_back(1);
     signal_some(1);
 }
-CLIENT(sem_a_large_one_bars_its_own_rank, .setup = make_one, .threads = { takes_two, tries_past_a_large_one },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_a_large_one_bars_its_own_rank, make_one, .threads = { takes_two, tries_past_a_large_one },
+           .check = is_conserved, .invariant = is_published, .preemptions = 1)
 
 static void notes_its_turn(int who, int32_t priority, uint32_t permits) {
     wait_for(priority, permits);
@@ -100,8 +100,8 @@ static void by_rank_then_arrival(void) {
     for (int i = 0; i < 4; i++) EXPECT_EQUAL(shared->order[i], order[i]);
     is_conserved();
 }
-CLIENT(sem_order, .setup = make_empty, .threads = { queues_lowest_and_gives, first_low, then_low, then_high },
-       .check = by_rank_then_arrival, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_order, make_empty, .threads = { queues_lowest_and_gives, first_low, then_low, then_high },
+           .check = by_rank_then_arrival, .invariant = is_published, .preemptions = 1)
 
 /* Of two that come to the front of one priority, the later one stands first. */
 static void fronts_and_last(void) {
@@ -113,16 +113,13 @@ static void fronts_and_last(void) {
     signal_some(4);
     for (int i = 0; i < 4; i++) EXPECT_EQUAL(shared->order[i], order[i]);
 }
-CLIENT(sem_places, .setup = make_empty, .threads = { fronts_and_last }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_places, make_empty, .threads = { fronts_and_last }, .check = is_conserved, .invariant = is_published,
+           .preemptions = 1)
 
 /* ---- Limits ------------------------------------------------------------------------------------------------------ */
 
-static void make_limited(void) {
-    csk_sem_attr_t attr = { .bypass_limit = 1 };
-    make(0, 0);
-    EXPECT_EQUAL(csk_sem_init_attr(sem, 0, &attr), 0);
-}
+static void make_limited(void) { make_with(0, (csk_sem_attr_t){ .bypass_limit = 1 }); }
+static void make_limited_one(void) { make_with(1, (csk_sem_attr_t){ .bypass_limit = 1 }); }
 /* Two of a higher rank come behind a low one, and only the first of them goes before it. */
 static void gives_when_two_wait(void) {
     await_waiting(2);
@@ -145,14 +142,12 @@ static void low_was_second(void) {
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], order[i]);
     is_conserved();
 }
-CLIENT(sem_bypass_limit, .setup = make_limited,
-       .threads = { gives_when_two_wait, is_low, goes_first, comes_when_one_has_passed }, .check = low_was_second,
-       .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_bypass_limit, make_limited,
+           .threads = { gives_when_two_wait, is_low, goes_first, comes_when_one_has_passed }, .check = low_was_second,
+           .invariant = is_published, .preemptions = 1)
 
 /* Who need not wait passes a large request once. */
 static void passes_once(void) {
-    csk_sem_attr_t attr = { .bypass_limit = 1 };
-    EXPECT_EQUAL(csk_sem_init_attr(sem, 1, &attr), 0);
     int status = csk_sem_wait_async(sem, csk_rank(0, CSK_PLACE_BACK), &shared->waiters[0], 2, CSK_NEVER, note, NULL);
     EXPECT_EQUAL(status, 0);
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
@@ -160,8 +155,8 @@ static void passes_once(void) {
     EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
     signal_some(1);
 }
-CLIENT(sem_passed_once, .setup = make_one, .threads = { passes_once }, .check = is_conserved, .invariant = is_published,
-       .preemptions = 1)
+CLIENT_SEM(sem_passed_once, make_limited_one, .threads = { passes_once }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
 
 /* The pass that makes a small request the head serves it, though a large one of a higher rank and a named priority
  * still waits: by a try, and by a wait that stands in the queue for a moment. */
@@ -187,17 +182,13 @@ static void one_pass_too_many_by_a_wait(void) {
     for (int i = 0; i < PASSES; i++) EXPECT_EQUAL(csk_sem_wait(sem, HIGH, 1), 0);
     give_all_back();
 }
-CLIENT(sem_served_by_a_try, .setup = make_for_passes, .threads = { one_pass_too_many_by_a_try }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1)
-CLIENT(sem_served_by_a_wait, .setup = make_for_passes, .threads = { one_pass_too_many_by_a_wait },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_served_by_a_try, make_for_passes, .threads = { one_pass_too_many_by_a_try }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_served_by_a_wait, make_for_passes, .threads = { one_pass_too_many_by_a_wait }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
 
 /* One may wait. Of three that come, those are refused that find another one there. */
-static void make_with_room_for_one(void) {
-    csk_sem_attr_t attr = { .waiters_limit = 1 };
-    make(0, 0);
-    EXPECT_EQUAL(csk_sem_init_attr(sem, 0, &attr), 0);
-}
+static void make_with_room_for_one(void) { make_with(0, (csk_sem_attr_t){ .waiters_limit = 1 }); }
 static void one_waits(void) {
     is_published();
     EXPECT(sem->waiting <= 1);
@@ -209,30 +200,30 @@ static void may_be_refused(void) {
     shared->taken++;
     give_back(1);
 }
-CLIENT(sem_waiters_limit, .setup = make_with_room_for_one,
-       .threads = { may_be_refused, may_be_refused, may_be_refused, gives }, .check = is_conserved,
-       .invariant = one_waits, .preemptions = 1)
+CLIENT_SEM(sem_waiters_limit, make_with_room_for_one,
+           .threads = { may_be_refused, may_be_refused, may_be_refused, gives }, .check = is_conserved,
+           .invariant = one_waits, .preemptions = 1)
 
 /* ---- Deadlines --------------------------------------------------------------------------------------------------- */
 
 static void takes_timed(void) { wait_until_20_us(0, 1); }
 static void takes_two_timed(void) { wait_until_20_us(0, 2); }
-CLIENT(sem_timeout_or_grant, .setup = make_empty, .threads = { gives, takes_timed }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 3)
-CLIENT(sem_two_timeouts_or_grant, .setup = make_empty, .threads = { gives, takes_timed, takes_timed },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
-CLIENT(sem_timeout_or_grant_of_two, .setup = make_empty, .threads = { gives, gives, takes_two_timed },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_timeout_or_grant, make_empty, .threads = { gives, takes_timed }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_two_timeouts_or_grant, make_empty, .threads = { gives, takes_timed, takes_timed }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_timeout_or_grant_of_two, make_empty, .threads = { gives, gives, takes_two_timed }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
 
 /* Who stands first and gives up lets in whoever stands behind it. */
 static void takes_two_in_vain(void) { EXPECT(!wait_until_20_us(HIGH, 2)); }
-CLIENT(sem_timeout_of_a_large_one_serves, .setup = make_one, .threads = { takes_two_in_vain, takes },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_timeout_of_a_large_one_serves, make_one, .threads = { takes_two_in_vain, takes }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
 
 /* Nothing comes. */
 static void takes_in_vain(void) { EXPECT(!wait_until_20_us(0, 1)); }
-CLIENT(sem_in_vain, .setup = make_empty, .threads = { takes_in_vain, takes_in_vain }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1, .spurious = 1)
+CLIENT_SEM(sem_in_vain, make_empty, .threads = { takes_in_vain, takes_in_vain }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1, .spurious = 1)
 
 /* ---- How many there are ------------------------------------------------------------------------------------------ */
 
@@ -250,16 +241,16 @@ static void takes_two_and_returns(void) {
     wait_for(HIGH, 2);
     give_back(2);
 }
-CLIENT(sem_resize_beside_waits, .setup = make_two, .threads = { resizes, takes_and_returns, takes_two_and_returns },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_resize_beside_waits, make_two, .threads = { resizes, takes_and_returns, takes_two_and_returns },
+           .check = is_conserved, .invariant = is_published, .preemptions = 2)
 static void grows_by_one(void) {
     shared->given++;
     EXPECT_EQUAL(csk_sem_resize(sem, 1), 0);
 }
-CLIENT(sem_resize_serves, .setup = make_empty, .threads = { grows_by_one, takes }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 2)
-CLIENT(sem_resize_beside_a_signal, .setup = make_empty, .threads = { grows_by_one, gives, takes_two },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_resize_serves, make_empty, .threads = { grows_by_one, takes }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_resize_beside_a_signal, make_empty, .threads = { grows_by_one, gives, takes_two }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
 
 /* A size that is taken back before anybody waits leaves a debt. */
 static void shrinks_with_one_out(void) {
@@ -276,8 +267,8 @@ static void tries_one(void) {
     shared->taken++;
     give_back(1);
 }
-CLIENT(sem_resize_leaves_a_debt, .setup = make_two, .threads = { shrinks_with_one_out, tries_one },
-       .check = is_conserved, .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_resize_leaves_a_debt, make_two, .threads = { shrinks_with_one_out, tries_one }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 3)
 
 /* One permit at most: of two signals beside a wait at least one counts. */
 static void make_one_at_most(void) { make(0, 1); }
@@ -296,14 +287,14 @@ static void some_was_given(void) {
     EXPECT(shared->given >= 1);
     is_conserved();
 }
-CLIENT(sem_overflow, .setup = make_one_at_most, .threads = { gives_if_there_is_room, gives_if_there_is_room },
-       .check = some_was_given, .invariant = is_published, .preemptions = 3)
-CLIENT(sem_overflow_beside_a_wait, .setup = make_one_at_most,
-       .threads = { gives_if_there_is_room, gives_if_there_is_room, takes }, .check = some_was_given,
-       .invariant = is_published, .preemptions = 2)
-CLIENT(sem_overflow_beside_a_large_wait, .setup = make_two_at_most,
-       .threads = { gives_if_there_is_room, gives_two_if_there_is_room, takes_two_timed }, .check = some_was_given,
-       .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_overflow, make_one_at_most, .threads = { gives_if_there_is_room, gives_if_there_is_room },
+           .check = some_was_given, .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_overflow_beside_a_wait, make_one_at_most,
+           .threads = { gives_if_there_is_room, gives_if_there_is_room, takes }, .check = some_was_given,
+           .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_overflow_beside_a_large_wait, make_two_at_most,
+           .threads = { gives_if_there_is_room, gives_two_if_there_is_room, takes_two_timed }, .check = some_was_given,
+           .invariant = is_published, .preemptions = 2)
 
 /* Whoever waits, a signal that would make too many is refused. */
 static void gives_too_many_to_a_waiter(void) {
@@ -312,8 +303,8 @@ static void gives_too_many_to_a_waiter(void) {
     EXPECT_EQUAL(csk_sem_waiting(sem), 1);
     signal_some(1);
 }
-CLIENT(sem_overflow_with_a_waiter, .setup = make_one_at_most, .threads = { gives_too_many_to_a_waiter, takes },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_overflow_with_a_waiter, make_one_at_most, .threads = { gives_too_many_to_a_waiter, takes },
+           .check = is_conserved, .invariant = is_published, .preemptions = 1)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
@@ -325,7 +316,7 @@ static void takes_and_frees(void) {
     wait_for(0, 1);
     destroys();
 }
-CLIENT(sem_freed_by_the_last_wait, .setup = make_empty, .threads = { gives, takes_and_frees }, .preemptions = 3)
+CLIENT_SEM(sem_freed_by_the_last_wait, make_empty, .threads = { gives, takes_and_frees }, .preemptions = 3)
 
 static void takes_two_and_frees(void) {
     wait_for(0, 2);
@@ -336,15 +327,13 @@ static void takes_twice_and_frees(void) {
     wait_for(0, 1);
     destroys();
 }
-CLIENT(sem_freed_after_two_signals, .setup = make_empty, .threads = { gives, gives, takes_two_and_frees },
-       .preemptions = 2)
-CLIENT(sem_freed_after_two_waits, .setup = make_empty, .threads = { gives, gives, takes_twice_and_frees },
-       .preemptions = 2)
-CLIENT(sem_freed_after_a_signal_of_two, .setup = make_empty, .threads = { gives_two, takes_twice_and_frees },
-       .preemptions = 3)
-CLIENT(sem_freed_after_a_resize, .setup = make_empty, .threads = { grows_by_one, takes_and_frees }, .preemptions = 3)
-CLIENT(sem_freed_after_signals_in_a_row, .setup = make_empty, .threads = { gives_twice, takes_two_and_frees },
-       .preemptions = 3)
+CLIENT_SEM(sem_freed_after_two_signals, make_empty, .threads = { gives, gives, takes_two_and_frees }, .preemptions = 2)
+CLIENT_SEM(sem_freed_after_two_waits, make_empty, .threads = { gives, gives, takes_twice_and_frees }, .preemptions = 2)
+CLIENT_SEM(sem_freed_after_a_signal_of_two, make_empty, .threads = { gives_two, takes_twice_and_frees },
+           .preemptions = 3)
+CLIENT_SEM(sem_freed_after_a_resize, make_empty, .threads = { grows_by_one, takes_and_frees }, .preemptions = 3)
+CLIENT_SEM(sem_freed_after_signals_in_a_row, make_empty, .threads = { gives_twice, takes_two_and_frees },
+           .preemptions = 3)
 
 /* The last of several drops it. */
 static void make_for_two(void) {
@@ -359,8 +348,8 @@ static void takes_and_drops(void) {
     wait_for(0, 1);
     drops();
 }
-CLIENT(sem_freed_by_the_last_of_two, .setup = make_for_two, .threads = { gives_two, takes_and_drops, takes_and_drops },
-       .preemptions = 2)
+CLIENT_SEM(sem_freed_by_the_last_of_two, make_for_two, .threads = { gives_two, takes_and_drops, takes_and_drops },
+           .preemptions = 2)
 
 /* One gives up. If it does not, it passes the permit on. The signal may find that the only waiter has just left: it
  * must not touch the semaphore once the permit can be taken. */
@@ -378,7 +367,7 @@ static void gives_up_tells_and_drops(void) {
     if (got) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
     drops();
 }
-CLIENT(sem_freed_beside_a_timeout, .setup = make_for_two, .threads = { gives, gives_up_and_drops, takes_and_drops },
-       .preemptions = 2)
-CLIENT(sem_freed_after_a_timeout, .setup = make_for_two,
-       .threads = { gives, gives_up_tells_and_drops, takes_late_and_drops }, .preemptions = 2)
+CLIENT_SEM(sem_freed_beside_a_timeout, make_for_two, .threads = { gives, gives_up_and_drops, takes_and_drops },
+           .preemptions = 2)
+CLIENT_SEM(sem_freed_after_a_timeout, make_for_two,
+           .threads = { gives, gives_up_tells_and_drops, takes_late_and_drops }, .preemptions = 2)

@@ -23,10 +23,10 @@ static void was_granted(void) {
     EXPECT_EQUAL(shared->status[0], 1000);
     is_conserved();
 }
-CLIENT(sem_async_hands_over, .setup = make_empty, .threads = { gives_data, queues_for_data }, .check = was_granted,
-       .invariant = is_published, .preemptions = 3)
-CLIENT(sem_async_and_thread, .setup = make_empty, .threads = { gives_two, queues, takes }, .check = was_granted,
-       .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_async_hands_over, make_empty, .threads = { gives_data, queues_for_data }, .check = was_granted,
+           .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_async_and_thread, make_empty, .threads = { gives_two, queues, takes }, .check = was_granted,
+           .invariant = is_published, .preemptions = 1)
 
 /* A waiter is raised above the one before it while a permit comes, which one of the two gets. */
 static void queues_two_and_raises(void) {
@@ -44,8 +44,8 @@ static void gives_beside_a_raise(void) {
     EXPECT(!was_raised || shared->order[0] == 11);
     signal_some(1);
 }
-CLIENT(sem_raised_beside_signals, .setup = make_empty, .threads = { queues_two_and_raises, gives_beside_a_raise },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_raised_beside_signals, make_empty, .threads = { queues_two_and_raises, gives_beside_a_raise },
+           .check = is_conserved, .invariant = is_published, .preemptions = 2)
 
 /* The first asks for more than there is. Who is raised above it is served at once, and cancelled at the same time or
  * not. */
@@ -63,8 +63,8 @@ static void cancels_the_small_one(void) {
     explore_wait(&shared->flags[0], 1);
     csk_sem_cancel(sem, &shared->waiters[1]);
 }
-CLIENT(sem_raised_above_a_large_one, .setup = make_one, .threads = { raises_above_a_large_one, cancels_the_small_one },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_raised_above_a_large_one, make_one, .threads = { raises_above_a_large_one, cancels_the_small_one },
+           .check = is_conserved, .invariant = is_published, .preemptions = 2)
 
 /* One signal serves three functions, in order, before it returns. */
 static void queues_three(void) {
@@ -76,8 +76,8 @@ static void gives_three(void) {
     signal_some(3);
     for (int i = 0; i < 3; i++) EXPECT_EQUAL(shared->order[i], 10 + i);
 }
-CLIENT(sem_async_one_signal_serves_three, .setup = make_empty, .threads = { gives_three, queues_three },
-       .check = is_conserved, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_async_one_signal_serves_three, make_empty, .threads = { gives_three, queues_three },
+           .check = is_conserved, .invariant = is_published, .preemptions = 1)
 
 /* One signal serves threads and functions. */
 static void queues_with_threads(void) {
@@ -85,8 +85,8 @@ static void queues_with_threads(void) {
     await_waiting(3);
     signal_some(3);
 }
-CLIENT(sem_async_one_signal_serves_both, .setup = make_empty, .threads = { queues_with_threads, takes, takes },
-       .check = was_granted, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_async_one_signal_serves_both, make_empty, .threads = { queues_with_threads, takes, takes },
+           .check = was_granted, .invariant = is_published, .preemptions = 1)
 
 static void notes_and_gives_back(csk_waiter_t *waiter, void *context, int status) {
     note(waiter, context, status);
@@ -101,8 +101,8 @@ static void enters_and_leaves(void) {
     section();
     give_back(1);
 }
-CLIENT(sem_async_chain, .setup = make_one, .threads = { queues_0, queues_1, enters_and_leaves }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_async_chain, make_one, .threads = { queues_0, queues_1, enters_and_leaves }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 1)
 
 /* A function queues its own waiter again. */
 static void queues_again(csk_waiter_t *waiter, void *context, int status) {
@@ -115,8 +115,8 @@ static void queues_again(csk_waiter_t *waiter, void *context, int status) {
     EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
 }
 static void queues_again_0(void) { queue_async(0, 0, 1, CSK_NEVER, queues_again); }
-CLIENT(sem_async_again_from_function, .setup = make_one, .threads = { queues_again_0, enters_and_leaves },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_again_from_function, make_one, .threads = { queues_again_0, enters_and_leaves },
+           .check = is_conserved, .invariant = is_published, .preemptions = 2)
 
 /* A waiter in use is refused, and stays as it was. */
 static void is_refused_and_granted(void) {
@@ -132,8 +132,8 @@ static void gives_to_a_waiter(void) {
     explore_wait(&shared->flags[0], 1);
     signal_some(1);
 }
-CLIENT(sem_async_in_use, .setup = make_empty, .threads = { is_refused_and_granted, gives_to_a_waiter },
-       .check = was_granted, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_in_use, make_empty, .threads = { is_refused_and_granted, gives_to_a_waiter }, .check = was_granted,
+           .invariant = is_published, .preemptions = 2)
 
 /* ---- Deadlines and cancellation ---------------------------------------------------------------------------------- */
 
@@ -144,8 +144,8 @@ static void called_once(void) {
     EXPECT(status == 0 || status == ETIMEDOUT || status == ECANCELED);
     is_conserved();
 }
-CLIENT(sem_async_deadline_or_grant, .setup = make_empty, .threads = { gives, queues_timed }, .check = called_once,
-       .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_deadline_or_grant, make_empty, .threads = { gives, queues_timed }, .check = called_once,
+           .invariant = is_published, .preemptions = 2)
 
 static void queues_and_cancels(void) {
     queues();
@@ -157,8 +157,8 @@ static void as_the_cancel_said(void) {
     EXPECT_EQUAL(shared->status[0], shared->flags[1]);
     called_once();
 }
-CLIENT(sem_async_cancel_or_grant, .setup = make_empty, .threads = { gives, queues_and_cancels },
-       .check = as_the_cancel_said, .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_async_cancel_or_grant, make_empty, .threads = { gives, queues_and_cancels }, .check = as_the_cancel_said,
+           .invariant = is_published, .preemptions = 3)
 
 static void cancels(void) {
     explore_wait(&shared->flags[0], 1);
@@ -169,8 +169,8 @@ static void queues_timed_and_tells(void) {
     queues_timed();
     explore_set(&shared->flags[0], 1);
 }
-CLIENT(sem_async_cancel_deadline_or_grant, .setup = make_empty, .threads = { gives, cancels, queues_timed_and_tells },
-       .check = called_once, .invariant = is_published, .preemptions = 1)
+CLIENT_SEM(sem_async_cancel_deadline_or_grant, make_empty, .threads = { gives, cancels, queues_timed_and_tells },
+           .check = called_once, .invariant = is_published, .preemptions = 1)
 
 /* A large request stands first, and leaves: whoever stands behind it gets the permit. */
 static void queues_large_and_cancels(void) {
@@ -178,8 +178,8 @@ static void queues_large_and_cancels(void) {
     EXPECT_EQUAL(csk_sem_cancel(sem, &shared->waiters[0]), 0);
     EXPECT_EQUAL(shared->status[0], 1000 + ECANCELED);
 }
-CLIENT(sem_async_cancel_of_a_large_one_serves, .setup = make_one, .threads = { queues_large_and_cancels, takes },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_cancel_of_a_large_one_serves, make_one, .threads = { queues_large_and_cancels, takes },
+           .check = is_conserved, .invariant = is_published, .preemptions = 2)
 static void queues_large_timed(void) { queue_async(0, HIGH, 2, explore_now() + 20000, note); }
 static void queues_behind(void) {
     queue_async(1, 0, 1, CSK_NEVER, note);
@@ -190,8 +190,8 @@ static void timed_out_and_granted(void) {
     EXPECT_EQUAL(shared->status[1], 1000);
     is_conserved();
 }
-CLIENT(sem_async_timeout_of_a_large_one_serves, .setup = make_one, .threads = { queues_large_timed, queues_behind },
-       .check = timed_out_and_granted, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_timeout_of_a_large_one_serves, make_one, .threads = { queues_large_timed, queues_behind },
+           .check = timed_out_and_granted, .invariant = is_published, .preemptions = 2)
 
 /* ---- Memory that goes with the function -------------------------------------------------------------------------- */
 
@@ -207,10 +207,10 @@ static void queue_freed(int64_t deadline, csk_waiter_function_t function) {
 }
 static void queues_freed(void) { queue_freed(CSK_NEVER, frees_itself); }
 static void queues_freed_timed(void) { queue_freed(explore_now() + 20000, frees_itself); }
-CLIENT(sem_async_freed_by_function, .setup = make_empty, .threads = { gives, queues_freed }, .check = is_conserved,
-       .invariant = is_published, .preemptions = 3)
-CLIENT(sem_async_freed_after_deadline, .setup = make_empty, .threads = { gives, queues_freed_timed },
-       .check = is_conserved, .invariant = is_published, .preemptions = 2)
+CLIENT_SEM(sem_async_freed_by_function, make_empty, .threads = { gives, queues_freed }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 3)
+CLIENT_SEM(sem_async_freed_after_deadline, make_empty, .threads = { gives, queues_freed_timed }, .check = is_conserved,
+           .invariant = is_published, .preemptions = 2)
 
 /* With the permit, the semaphore is gone too. */
 static void frees_both(csk_waiter_t *waiter, void *context, int status) {
@@ -222,6 +222,6 @@ static void frees_both(csk_waiter_t *waiter, void *context, int status) {
 }
 static void queues_both_freed(void) { queue_freed(CSK_NEVER, frees_both); }
 static void queues_both_freed_timed(void) { queue_freed(explore_now() + 20000, frees_both); }
-CLIENT(sem_async_frees_both, .setup = make_empty, .threads = { gives, queues_both_freed }, .preemptions = 3)
-CLIENT(sem_async_frees_both_or_times_out, .setup = make_empty, .threads = { gives, queues_both_freed_timed },
-       .preemptions = 2)
+CLIENT_SEM(sem_async_frees_both, make_empty, .threads = { gives, queues_both_freed }, .preemptions = 3)
+CLIENT_SEM(sem_async_frees_both_or_times_out, make_empty, .threads = { gives, queues_both_freed_timed },
+           .preemptions = 2)

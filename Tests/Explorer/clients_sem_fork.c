@@ -51,9 +51,9 @@ static void forks(void) {
     fork_here();
     uses_it_alone();
 }
-CLIENT(fork_beside_sem, .setup = make_known_empty, .threads = { forks, gives_two, takes }, .preemptions = 1)
-CLIENT(fork_beside_sem_with_a_large_wait, .setup = make_known_one, .threads = { forks, gives, takes_two_timed },
-       .preemptions = 1)
+CLIENT_SEM(fork_beside_sem, make_known_empty, .threads = { forks, gives_two, takes }, .preemptions = 1)
+CLIENT_SEM(fork_beside_sem_with_a_large_wait, make_known_one, .threads = { forks, gives, takes_two_timed },
+           .preemptions = 1)
 
 /* The child begins with something else than a look at who waits. */
 static void forks_and_gives(void) {
@@ -74,12 +74,12 @@ static void forks_and_waits(void) {
     EXPECT_EQUAL(csk_sem_timedwait(sem, -1, found + 1, explore_now() + 3000), ETIMEDOUT);
     if (found > 0) EXPECT_EQUAL(csk_sem_wait(sem, -1, found), 0);
 }
-CLIENT(fork_beside_sem_and_signal, .setup = make_known_one, .threads = { forks_and_gives, takes, takes_two_timed },
-       .preemptions = 1)
-CLIENT(fork_beside_sem_and_try, .setup = make_known_one, .threads = { forks_and_tries, gives, takes_two_timed },
-       .preemptions = 1)
-CLIENT(fork_beside_sem_and_wait, .setup = make_known_one, .threads = { forks_and_waits, gives, takes_two_timed },
-       .preemptions = 1)
+CLIENT_SEM(fork_beside_sem_and_signal, make_known_one, .threads = { forks_and_gives, takes, takes_two_timed },
+           .preemptions = 1)
+CLIENT_SEM(fork_beside_sem_and_try, make_known_one, .threads = { forks_and_tries, gives, takes_two_timed },
+           .preemptions = 1)
+CLIENT_SEM(fork_beside_sem_and_wait, make_known_one, .threads = { forks_and_waits, gives, takes_two_timed },
+           .preemptions = 1)
 
 /* The size and what is free change together, or not at all. */
 static void resizes(void) { EXPECT_EQUAL(csk_sem_resize(sem, 3), 0); }
@@ -89,8 +89,8 @@ static void forks_and_resizes(void) {
     EXPECT_EQUAL(csk_sem_resize(sem, 5), 0);
     EXPECT_EQUAL(csk_sem_permits(sem), 5);
 }
-CLIENT(fork_beside_a_resize_of_sem, .setup = make_known_one, .threads = { forks_and_resizes, resizes, waits_in_vain },
-       .preemptions = 1)
+CLIENT_SEM(fork_beside_a_resize_of_sem, make_known_one, .threads = { forks_and_resizes, resizes, waits_in_vain },
+           .preemptions = 1)
 
 /* A waiter of the parent is idle in the child, where its function is not called for what the parent asked. */
 static void is_called(csk_waiter_t *waiter, void *context, int status) {
@@ -114,5 +114,4 @@ static void forks_and_cancels(void) {
     EXPECT_EQUAL(shared->called, before + 1);
     EXPECT_EQUAL(csk_sem_waiting(sem), 0);
 }
-CLIENT(fork_with_a_callback_of_sem, .setup = make_known_empty, .threads = { forks_and_cancels, queues },
-       .preemptions = 2)
+CLIENT_SEM(fork_with_a_callback_of_sem, make_known_empty, .threads = { forks_and_cancels, queues }, .preemptions = 2)

@@ -5,6 +5,7 @@ SPINS = {
     "src/lock/gate.c spin_to_take": 1,
     "src/lock/gate.c spin_for_gate": 1,
     "src/lock/gate_await.c come_again_or_wait": 1,
+    "src/lock/sem.c spin_for_permits": 1,
     "src/lock/sem.c spin_to_take": 1,
     "src/queue/pqueue.c spin_in_line": 1,
     "src/queue/pqueue_line.h csk_pqueue_lock": 1,

@@ -9,6 +9,7 @@
 enum { HIGH = 5 };
 
 static csk_sem_t *sem;
+static uint32_t policy; /* of the next that is made */
 static struct shared {
     uint32_t data;          /* written before a signal, read after a wait */
     uint32_t inside, count; /* of a section of one */
@@ -22,15 +23,30 @@ static struct shared {
     uint32_t is_child;
 } * shared;
 
-static inline void make(uint32_t permits, uint32_t most) {
+static inline void make_with(uint32_t permits, csk_sem_attr_t attr) {
     sem = explore_allocate(sizeof *sem);
     shared = explore_allocate(sizeof *shared);
-    EXPECT_EQUAL(csk_sem_init(sem, permits, most), 0);
+    attr.policy = policy;
+    EXPECT_EQUAL(csk_sem_init_attr(sem, permits, &attr), 0);
     shared->given = permits;
 }
+static inline void make(uint32_t permits, uint32_t most) { make_with(permits, (csk_sem_attr_t){ .most = most }); }
 __attribute__((unused)) static void make_empty(void) { make(0, 0); }
 __attribute__((unused)) static void make_one(void) { make(1, 0); }
 __attribute__((unused)) static void make_two(void) { make(2, 0); }
+
+/* The same client at a FAST semaphore, and at a STRICT one. */
+#define CLIENT_SEM(name, maker, ...)                      \
+    static void name##_makes_fast(void) {                 \
+        policy = CSK_SEM_FAST;                            \
+        maker();                                          \
+    }                                                     \
+    static void name##_makes_strict(void) {               \
+        policy = CSK_SEM_STRICT;                          \
+        maker();                                          \
+    }                                                     \
+    CLIENT(name, .setup = name##_makes_fast, __VA_ARGS__) \
+    CLIENT(name##_strict, .setup = name##_makes_strict, __VA_ARGS__)
 
 /* Its effects go through the store buffers, like those of any code that a lock protects. */
 static inline void section(void) {
@@ -80,13 +96,15 @@ __attribute__((unused)) static void is_conserved(void) {
     EXPECT_EQUAL(csk_sem_destroy(sem), 0);
 }
 
-/* Whenever the queue lock is free, the flag says whether anybody waits, and who is first asks for more than there
- * is. */
+/* Whenever the queue lock is free, the flag says whether anybody waits, and who is first asks for more than there is,
+ * or was told that there is as much. */
 __attribute__((unused)) static void is_published(void) {
     if (sem->queue_lock != csk_process_mark()) return;
     const csk_waiter_t *first = csk_sem_first(sem);
     EXPECT_EQUAL(sem->state & SEM_WAITERS, first != NULL);
-    EXPECT(first == NULL || first->permits > csk_sem_free_in(sem->state));
+    bool told = first != NULL && __atomic_load_n(&first->word, __ATOMIC_RELAXED) == WORD_TRY;
+    EXPECT(!told || !csk_sem_is_strict(sem));
+    EXPECT(first == NULL || first->permits + (told ? INT64_C(0) : -1) >= csk_sem_free_in(sem->state));
     EXPECT(csk_sem_free_in(sem->state) <= csk_sem_most(sem));
 }
 

@@ -51,7 +51,8 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
             fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
         let attributes = csk_sem_attr_t(
-            size: 0, most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters)
+            size: 0, most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters,
+            policy: UInt32(CSK_SEM_STRICT))
         unsafe held = csk_held_sem_t()
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)

@@ -58,7 +58,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
             let box = unsafe SemaphoreBox.make(
                 permits,
                 csk_sem_attr_t(
-                    size: 0, most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters),
+                    size: 0, most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters,
+                    policy: UInt32(CSK_SEM_STRICT)),
                 .named(name, fileID, line))
         else {
             fatalError(

@@ -131,11 +131,12 @@ static inline void csk_sem_set_place(csk_placed_sem_t *placed, csk_place_t place
     placed->place = place;
     placed->sem.has_place = place.text != NULL;
 }
-/* A semaphore that has just been initialized as the first member of a csk_held_sem_t knows its holder from now on. It
- * is not shared yet. */
+/* A semaphore that has just been initialized as the first member of a csk_held_sem_t knows its holder from now on, and
+ * is STRICT: the permit goes from holder to holder. It is not shared yet. */
 static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->holder = 0;
     held->placed.sem.has_holder = 1;
+    held->placed.sem.limit_and_policy |= CSK_SEM_STRICT;
 }
 /* As csk_held_sem_begin, and the semaphore records its holder itself, if it was initialized with one permit: the thread
  * or task that takes the permit is the holder until the next post. It records only while the deadlock watch is on

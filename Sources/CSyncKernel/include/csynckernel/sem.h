@@ -2,13 +2,26 @@
  * can be cancelled, and are threads or callbacks.
  *
  * A semaphore has a number of free permits. A wait takes the permits that it asks for, all at once, and waits while too
- * few are free. A post adds permits, and hands them to waiters: to a higher priority first, and within one priority by
- * arrival. (A thread that finds too few permits and no waiters spins for some microseconds before it queues.) While the
- * first in order asks for more than there are, no waiter of its priority or a lower one gets any: many small requests
- * can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit allows
- * (csk_sem_attr_t). A waiter that was overtaken more often goes first, and bars all others while it asks for more than
- * there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_waiter_t whose function is called
- * when the permits are its. Both kinds stand in one queue.
+ * few are free. A post adds permits, which go to waiters: to a higher priority first, and within one priority by
+ * arrival. While the first in order asks for more than there are, no waiter of its priority or a lower one gets any:
+ * many small requests can't starve a large one. Arrivals of higher priority overtake it, as often as a bypass limit
+ * allows (csk_sem_attr_t). A waiter that was overtaken more often goes first, and bars all others while it asks for
+ * more than there are. A waiter is a thread that blocks in csk_sem_wait, or a caller-owned csk_waiter_t whose function
+ * is called when the permits are its. Both kinds stand in one queue.
+ *
+ * Policies
+ *   CSK_SEM_FAST     (zero) Among waiters the order is strict at every instant. But if the first in order is a thread,
+ *                    and just as many permits are free as it asks for, it is told to take them. Until it comes, an
+ *                    arrival of its priority that asks for as many may take them first. A thread that finds them taken
+ *                    when it comes, 0.25 to 0.78 ms or more after it began to wait, is handed the next ones, and so is
+ *                    one that was overtaken as often as the bypass limit says. What is more than it asks for lets it in
+ *                    whether it comes or not, and the next one with it: none waits for a waiter that has no processor.
+ *                    Callbacks are handed their permits.
+ *   CSK_SEM_STRICT   All are handed their permits: no arrival overtakes a waiter of its priority. Where permits change
+ *                    hands often, each hand-over waits for a thread to wake. A semaphore that knows its holder (name.h)
+ *                    is STRICT.
+ * A thread that finds too few permits spins for some microseconds before it queues; a STRICT semaphore must have no
+ * waiters meanwhile.
  *
  * Permits have no owner: any thread may post. An uncontended wait or post costs one locked instruction and no call.
  * A thread whose wait has returned may destroy and free the semaphore if nothing uses it afterwards, although the
@@ -21,8 +34,8 @@
  * `most`, even if threads wait for them. EUSERS: it would have to wait, and as many wait as may. EBUSY and others: see
  * the functions.
  *
- * Zero-filled memory (CSK_SEM_INITIALIZER) is a semaphore without a free permit. No function here may be called from a
- * signal handler, unlike sem_post.
+ * Zero-filled memory (CSK_SEM_INITIALIZER) is a FAST semaphore without a free permit. No function here may be called
+ * from a signal handler, unlike sem_post.
  *
  * fork. The child has the permits that were free at the fork. No waiter of the parent waits in the child, and its
  * function is not called there. Such waiters are idle (csk_sem_cancel gives ENOENT), and may be used again. It is
@@ -58,6 +71,8 @@
 
 CSK_BEGIN_DECLS
 
+enum { CSK_SEM_FAST = 0, CSK_SEM_STRICT = 1 };
+
 /* The most permits that can be free at once. */
 #define CSK_SEM_MAX INT32_MAX
 
@@ -74,8 +89,8 @@ typedef struct csk_sem {
     uint8_t notes;      /* whether it records the holder of its permit: the same */
     uint8_t urgency;    /* what the holder was notified of: the same */
     csk_arrivals_t arrivals;
-    uint32_t waiters_limit;
-    uint32_t pins; /* how many keep the holder: the same */
+    uint32_t limit_and_policy; /* bit 0: the policy; above it, how many may wait */
+    uint32_t pins;             /* how many keep the holder: the same */
 } csk_sem_t;
 
 #ifdef __cplusplus
@@ -96,9 +111,11 @@ typedef struct csk_sem_attr {
     uint32_t most;          /* as above */
     uint32_t bypass_limit;  /* a waiter that this many later arrivals have overtaken goes next. 0: those alone whose
                                rank is CSK_PLACE_UNNAMED, after CSK_BYPASS_UNNAMED. CSK_BYPASS_NEVER: strict priority */
-    uint32_t waiters_limit; /* so many may wait; a further one gets EUSERS. 0: no limit */
+    uint32_t waiters_limit; /* so many may wait; a further one gets EUSERS. 0, or more than INT32_MAX: no limit */
+    uint32_t policy;
 } csk_sem_attr_t;
-/* Makes a semaphore with the attributes of `attr`, as csk_sem_init does. NULL stands for all members 0. */
+/* Makes a semaphore with the attributes of `attr`, as csk_sem_init does. NULL stands for all members 0. Also returns
+ * EINVAL for an unknown policy or size. */
 CSK_API int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *attr);
 /* Ends the use of a semaphore. Returns EBUSY while there are waiters; it stays usable then. */
 CSK_API int csk_sem_destroy(csk_sem_t *sem);
@@ -149,7 +166,7 @@ CSK_MUST_USE static inline int csk_sem_timedwait(csk_sem_t *sem, int32_t priorit
     return csk_sem_wait_ranked(sem, csk_rank(priority, CSK_PLACE_BACK), permits, deadline_ns);
 }
 /* Takes that many permits if it can without waiting. Returns EBUSY when too few are free, or when a waiter has the same
- * or a higher priority or was overtaken too often. */
+ * or a higher priority or was overtaken too often; but a FAST one may let it pass its own priority. */
 CSK_MUST_USE static inline int csk_sem_trywait(csk_sem_t *sem, int32_t priority, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : csk_sem_trywait_slow(sem, csk_rank(priority, CSK_PLACE_BACK), permits);
 }
@@ -165,7 +182,7 @@ static inline bool csk_sem_give_fast(csk_sem_t *sem, uint32_t permits) {
             return true;
     return false;
 }
-/* Adds that many permits, and hands them to waiters. Returns 0, EINVAL or EOVERFLOW. Blocks only while a waiter pins
+/* Adds that many permits, and lets waiters in. Returns 0, EINVAL or EOVERFLOW. Blocks only while a waiter pins
  * the holder (csk_sem_pin_holder). It may run functions of asynchronous waiters. O(log n) for each waiter that it
  * serves. */
 static inline int csk_sem_post(csk_sem_t *sem, uint32_t permits) {

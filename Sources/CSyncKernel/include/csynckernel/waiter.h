@@ -101,7 +101,7 @@ struct csk_waiter {
     int32_t status;
     union {
         uint8_t adoptable; /* at a gate */
-        uint8_t hand_over; /* at a read-write lock: see src/readwrite/rwlock_queue.h */
+        uint8_t hand_over; /* a thread: see src/readwrite/rwlock_queue.h and src/lock/sem_queue.h */
     };
     uint8_t deadline_started;
     uint8_t grace_started;

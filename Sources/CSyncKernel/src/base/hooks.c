@@ -61,9 +61,9 @@ __attribute__((noinline, cold)) void csk_told_called(const csk_called_t *called)
     if (hooks != NULL) hooks->called(called);
     if (!csk_grants_are_traced()) return;
     if (called->is_thread)
-        csk_probe_grant(called->object, CSK_OBJECT_GATE, called->rank, called->since_ns, called->how);
+        csk_probe_grant(called->object, called->object_kind, called->rank, called->since_ns, called->how);
     if (called->how == GRANTED_THREAD)
-        csk_probe_hand_over(called->object, CSK_OBJECT_GATE, called->rank, called->since_ns);
+        csk_probe_hand_over(called->object, called->object_kind, called->rank, called->since_ns);
 }
 
 __attribute__((cold)) bool csk_told_works(const char *name, const csk_told_works_t *works) {

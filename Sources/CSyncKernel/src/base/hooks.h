@@ -93,6 +93,7 @@ enum { GRANTED_THREAD = 0, GRANTED_FUNCTION = 1, GRANTED_TRY = 2 };
 /* The waiter that a leaver calls, copied while it is there; the object may be gone when this is reported. */
 typedef struct csk_called {
     const void *object;
+    uint32_t object_kind;
     csk_rank_t rank;
     int64_t since_ns;     /* since when it waits */
     int64_t waited_ns;    /* of a thread: for how long, or for how long since it was called before */

@@ -14,6 +14,7 @@ static __attribute__((noinline, cold)) void note_called(csk_called_t *called, co
     int64_t told_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
     bool is_thread = next->function == NULL;
     *called = (csk_called_t){ .object = gate,
+                              .object_kind = CSK_OBJECT_GATE,
                               .rank = next->node.rank,
                               .since_ns = next->since_ns,
                               .waited_ns = is_thread ? csk_platform_now() - told_ns : 0,

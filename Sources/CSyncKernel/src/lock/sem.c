@@ -20,11 +20,13 @@ int csk_sem_init_attr(csk_sem_t *sem, uint32_t permits, const csk_sem_attr_t *at
     csk_sem_t fresh = CSK_SEM_INITIALIZER;
     if (attr == NULL) attr = &defaults;
     uint32_t most = attr->most != 0 ? attr->most : CSK_SEM_MAX;
-    if (!CSK_KNOWS_SIZE_OF(attr) || most > CSK_SEM_MAX || permits > most) return EINVAL;
+    if (!CSK_KNOWS_SIZE_OF(attr) || most > CSK_SEM_MAX || permits > most || attr->policy > CSK_SEM_STRICT)
+        return EINVAL;
+    uint32_t limit = attr->waiters_limit <= INT32_MAX ? attr->waiters_limit : 0;
     fresh.state = permits * CSK_SEM_PERMIT + permits * SEM_IN_ALL;
     fresh.below_max = CSK_SEM_MAX - most;
     fresh.arrivals.limit = attr->bypass_limit;
-    fresh.waiters_limit = attr->waiters_limit;
+    fresh.limit_and_policy = limit << 1 | attr->policy;
     *sem = fresh;
     if (csk_current_ordering() != NULL) csk_current_ordering()->begins(sem);
     return 0;
@@ -63,13 +65,15 @@ int csk_sem_trywait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
     return csk_sem_take_fast(sem, permits) ? 0 : EBUSY;
 }
 
-/* Newcomers that spin stand in no order; each of them may take permits as long as there are no waiters. */
-static bool spin_to_take(csk_sem_t *sem, uint32_t permits, int64_t *since_ns) {
+/* Newcomers that spin stand in no order; each of them may take permits whenever it may pass all waiters: where all are
+ * handed their permits, as long as there are none. */
+static bool spin_to_take(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t *since_ns) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
     *since_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
     do {
-        if (csk_sem_take_fast(sem, permits)) return true;
-        if (csk_load(&sem->state, CSK_RELAXED) & SEM_WAITERS) return false;
+        uint64_t found = csk_load(&sem->state, CSK_RELAXED);
+        if ((found & SEM_WAITERS) && csk_sem_is_strict(sem)) return false;
+        if (csk_sem_free_in(found) >= permits && csk_sem_trywait_slow(sem, rank, permits) == 0) return true;
     } while (csk_spin(&spin));
     return false;
 }
@@ -82,8 +86,20 @@ static void await_granter(void *object, csk_waiter_t *self) {
     (void)object;
     csk_waiter_await_granter(self);
 }
-/* No waiter is designated here, so none tries or spins to try. */
-static const csk_wait_kind_t kind = { &csk_sem_queue_kind, NULL, NULL, park, await_granter, CSK_WATCH_ENDED_NS };
+static enum csk_try try_to_enter(void *object, csk_waiter_t *self, bool again, csk_effects_t *effects) {
+    return csk_sem_try(object, self, again, effects);
+}
+/* Whoever was told spins for a moment before it gives up. Meanwhile no other one is told. */
+static void spin_for_permits(void *object, csk_waiter_t *self) {
+    csk_sem_t *sem = object;
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    while (csk_spin(&spin))
+        if (csk_sem_free_in(csk_load(&sem->state, CSK_RELAXED)) >= self->permits ||
+            csk_load(&self->word, CSK_RELAXED) == WORD_GRANTED)
+            return;
+}
+static const csk_wait_kind_t kind = { &csk_sem_queue_kind, try_to_enter,      spin_for_permits, park,
+                                      await_granter,       CSK_WATCH_ENDED_NS };
 
 int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t deadline_ns) {
     if (!csk_sem_is_request(sem, rank, permits)) return EINVAL;
@@ -94,7 +110,7 @@ int csk_sem_wait_slow(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, int64_t
     if (CSK_UNLIKELY(csk_sem_notes(sem) == SEM_NOTES) && csk_sem_trywait_slow(sem, rank, permits) == 0) return 0;
     csk_ordering_misses(sem, CSK_OBJECT_SEM);
     int64_t since_ns;
-    if (spin_to_take(sem, permits, &since_ns)) {
+    if (spin_to_take(sem, rank, permits, &since_ns)) {
         csk_tell_entered(sem, CSK_OBJECT_SEM, rank, since_ns, true);
         return 0;
     }
@@ -132,9 +148,33 @@ static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
     return true;
 }
 
+/* These two are called under the queue lock, before and after it serves, where waits are reported. Whom it has told is
+ * called by this thread, which is reported as at a gate (csk_tell_called). */
+static __attribute__((noinline, cold)) const csk_waiter_t *find_told(const csk_sem_t *sem) {
+    const csk_waiter_t *first = csk_sem_first(sem);
+    return first != NULL && csk_load(&first->word, CSK_RELAXED) == WORD_TRY ? first : NULL;
+}
+static __attribute__((noinline, cold)) void note_told(csk_called_t *called, const csk_sem_t *sem,
+                                                      const csk_waiter_t *before) {
+    csk_waiter_t *told = (csk_waiter_t *)find_told(sem);
+    if (told == NULL || told == before) return;
+    int64_t now_ns = csk_platform_now(), from_ns = told->told_ns > told->since_ns ? told->told_ns : told->since_ns;
+    *called = (csk_called_t){ .object = sem,
+                              .object_kind = CSK_OBJECT_SEM,
+                              .rank = told->node.rank,
+                              .since_ns = told->since_ns,
+                              .waited_ns = now_ns - from_ns,
+                              .how = GRANTED_TRY,
+                              .is_thread = true,
+                              .told = true };
+    told->told_ns = now_ns;
+}
+
 /* Makes the change where the word has the flag. Returns false where it should not; then nothing was changed. */
 static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     csk_effects_t effects = { 0 };
+    csk_called_t called;
+    called.told = false;
     uint64_t party = change.resizes ? 0 : csk_sem_party(sem);
     csk_sem_lock_queue(sem);
     while (CSK_UNLIKELY(csk_sem_pins(sem) != 0) && !csk_sem_has_scopes(sem)) csk_sem_await_unpinned(sem);
@@ -144,12 +184,16 @@ static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
         uint64_t state = csk_load(&sem->state, CSK_RELAXED);
         *status = make(sem, change, &state) ? 0 : EOVERFLOW;
         if (*status == 0) {
+            bool tells = csk_waits_are_told();
+            const csk_waiter_t *before = tells ? find_told(sem) : NULL;
             csk_sem_note(sem, 0);
             csk_sem_serve(sem, state, &effects);
+            if (tells) note_told(&called, sem, before);
         }
     }
     csk_queue_unlock(&sem->queue_lock);
     csk_effects_perform(&effects);
+    csk_tell_called(&called);
     return busy;
 }
 

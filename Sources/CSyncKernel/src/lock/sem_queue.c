@@ -1,5 +1,7 @@
 #include "lock/sem_queue.h"
 
+#include "lock/gate_order.h"
+
 void csk_sem_begin_in_child(csk_sem_t *sem) {
     sem->waiters.root = NULL;
     sem->arrivals.oldest = NULL;
@@ -17,10 +19,14 @@ static void take_out(csk_sem_t *sem, csk_waiter_t *waiter, bool granted) {
     sem->waiting--;
 }
 
-static void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
+static void mark_granted(csk_sem_t *sem, csk_waiter_t *waiter) {
     take_out(sem, waiter, true);
     if (!csk_sem_has_scopes(sem)) sem->urgency = SEM_SEES_FOR_ITSELF;
     csk_waiter_set(waiter, WAITER_GRANTED);
+}
+
+static void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
+    mark_granted(sem, waiter);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
     else {
@@ -29,8 +35,20 @@ static void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) 
     }
 }
 
+static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
+
+/* Whether just enough permits for it stay free until the head, which is `first`, comes for them. */
+static bool tries(const csk_sem_t *sem, const csk_waiter_t *first) {
+    return !csk_sem_is_strict(sem) && first->function == NULL && !first->hand_over &&
+           csk_arrivals_overdue(&sem->arrivals) == NULL;
+}
+
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
     for (csk_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
+        if (first->permits == csk_sem_free_in(state) && tries(sem, first)) {
+            if (!is_told(first)) csk_waiter_tell(first, WORD_TRY, effects);
+            break;
+        }
         state -= first->permits * CSK_SEM_PERMIT;
         grant(sem, first, effects);
     }
@@ -43,11 +61,36 @@ void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects) {
     csk_sem_serve(sem, found | SEM_WAITERS, effects);
 }
 
+enum csk_try csk_sem_try(csk_sem_t *sem, csk_waiter_t *self, bool again, csk_effects_t *effects) {
+    uint64_t state = csk_load(&sem->state, CSK_RELAXED);
+    uint32_t told = WORD_TRY;
+    if (csk_waiter_state(self) == WAITER_GRANTED) { /* its word may say so by now, and goes on saying it */
+        csk_cas(&self->word, &told, (uint32_t)WORD_WAITING, CSK_RELAXED);
+        return TRY_GAVE_UP;
+    }
+    bool first = csk_sem_first(sem) == self;
+    if (first && csk_sem_free_in(state) >= self->permits) {
+        mark_granted(sem, self);
+        csk_sem_serve(sem, state - self->permits * CSK_SEM_PERMIT, effects);
+        return TRY_ENTERED;
+    }
+    if (first && !again) return TRY_WATCHES;
+    csk_store(&self->word, WORD_WAITING, CSK_RELAXED);
+    if (first && csk_gate_has_lost_patience(self)) self->hand_over = 1;
+    return TRY_GAVE_UP;
+}
+
+/* Whether a newcomer goes before the head, which is `first`. */
+static bool may_pass(const csk_sem_t *sem, const csk_waiter_t *first, csk_rank_t rank, uint32_t permits) {
+    if (first == NULL) return true;
+    /* If as many are free as one of the same rank asks for, and it asks for no less, the head was told. */
+    return csk_arrivals_overdue(&sem->arrivals) == NULL &&
+           (rank > first->node.rank || (rank == first->node.rank && permits >= first->permits));
+}
+
 bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t party, csk_effects_t *effects) {
-    const csk_waiter_t *first = csk_sem_first(sem);
     uint64_t found = csk_load(&sem->state, CSK_RELAXED);
-    if ((first != NULL && rank <= first->node.rank) || csk_arrivals_overdue(&sem->arrivals) != NULL) return false;
-    if (csk_sem_free_in(found) < permits) return false;
+    if (csk_sem_free_in(found) < permits || !may_pass(sem, csk_sem_first(sem), rank, permits)) return false;
     csk_arrivals_pass(&sem->arrivals);
     csk_sem_note(sem, party);
     /* This pass may have been one too many for a waiter, which is the head now, and for which there may be enough. */
@@ -56,7 +99,10 @@ bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t pa
 }
 
 /* Whether as many wait as may. Then the word has the flag. */
-static bool is_full(const csk_sem_t *sem) { return sem->waiters_limit != 0 && sem->waiting >= sem->waiters_limit; }
+static bool is_full(const csk_sem_t *sem) {
+    uint32_t limit = sem->limit_and_policy >> 1;
+    return limit != 0 && sem->waiting >= limit;
+}
 
 bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, csk_effects_t *effects) {
     csk_waiter_set(waiter, WAITER_IDLE);
@@ -70,6 +116,7 @@ bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint3
     waiter->node.rank = rank;
     waiter->node.ticket = csk_waiter_ticket(&sem->next_ticket, rank);
     waiter->permits = permits;
+    waiter->hand_over = 0;
     if (sem->waiters.root == NULL && sem->urgency != SEM_SEES_FOR_ITSELF) sem->urgency = 0;
     csk_waiter_set(waiter, WAITER_QUEUED);
     csk_heap_insert(&sem->waiters, &waiter->node);

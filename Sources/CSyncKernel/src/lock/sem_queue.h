@@ -9,7 +9,8 @@
  *      0      takes permits by a compare-and-swap,      adds permits by a compare-and-swap
  *             or queues if there are too few
  *      1      takes the queue lock; it passes those     takes the queue lock, and hands the permits
- *             of a lower rank alone                     to the first in order
+ *             of a lower rank, and a told one of        to the first in order, or tells it to take
+ *             its own                                   them
  *
  * What may change the word. Without WAITERS any thread may, by a compare-and-swap of the whole word. With WAITERS only
  * the owner of the queue lock may, so a plain store is enough there. csk_sem_settle sets the flag first, by a locked
@@ -17,27 +18,61 @@
  *
  * While it records its holder, or its holder is pinned (below), WAITERS is set, whether the queue is empty or not.
  *
- * Permits are handed over: a granted waiter has them from that step on, and does not try. So this queue has no
- * designated waiter.
+ * Who is handed permits, and who is told. A granted waiter has its permits from that step on. The head is told (TRY)
+ * where it is enough: then no thread has to be scheduled before the permits are used again.
+ *
+ *   the head is                                     free           csk_sem_serve
+ *   -                                               too few        does nothing
+ *   a thread of a FAST semaphore that is patient,   just enough    tells it, unless it was told; the permits stay free
+ *   and was not overtaken too often
+ *   the same                                        more           hands over, also to one that was told; goes on
+ *   any other                                       enough         hands over; goes on
+ *
+ * So at most one waiter is told that stands first. None of those behind it waits for it where there is more than it
+ * asks for: it may be long in coming, since the system has no processor for it.
+ *
+ * A thread that was told looks under the queue lock (csk_sem_try), where it finds itself in one of these states.
+ *
+ *   first, enough are free   it takes its permits, as if it had been handed them
+ *   first, too few are       a newcomer has passed it: it spins for a moment, still told, and looks again. Then it
+ *                            says that it is not on its way any more (WAITING); 0.25 to 0.78 ms or more after it came
+ *                            it sets `hand_over` too, for it has lost its patience (csk_gate_has_lost_patience)
+ *   not first                whoever made another one first has served that. It says WAITING
+ *   granted                  it waits for GRANTED, which follows TRY once its granter has dropped the queue lock. So
+ *                            it changes TRY to WAITING by a compare-and-swap: GRANTED stays
+ *
+ * Each change of the word between WAITING and TRY, and of `hand_over`, is made under the queue lock.
+ *
+ * Who passes. A newcomer of a higher rank than the head's passes. One of its rank passes only while the head is told,
+ * and if it asks for no less: just as many are free as both ask for. So a smaller request never passes a larger one of
+ * its rank. Each pass counts (arrivals.h), and none passes a waiter that was overtaken too often. Callbacks that come
+ * queue.
+ *
+ * How long a waiter is passed by its own rank. While it is told and has no processor, by all that come. Once it runs,
+ * it looks and gives up in a few microseconds, and after its patience it is handed the next permits: then none of its
+ * rank passes. So if newcomers never stop coming it waits for its patience, and until they give back as many as it asks
+ * for.
  *
  * The order. The heap has all waiters by rank and ticket. Only its first is ever served, or the one that was overtaken
  * too often (arrivals.h): the head. So a large request at the head
  * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
  *
  * Why no waiter is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
- * semaphore records or pins its holder; and the head, if there is one, asks for more than is free. Each change of the
- * queue ends with csk_sem_settle, and each change of the permits under the queue lock with csk_sem_serve, which make
- * that true again. (A newcomer that passes takes permits, but may be the one too many that makes another waiter the
- * head: so it serves.) A post that adds permits without the queue lock has compared a word without WAITERS. A waiter
- * that came before it would have set the flag, and one that comes after it finds the permits in csk_sem_settle.
+ * semaphore records or pins its holder; and the head, if there is one, asks for more than is free, or for as much and
+ * is told. One that is told comes and takes them, or finds too few or another head, or its deadline takes it out, which
+ * settles. Each change of the queue ends with csk_sem_settle, and each change of the permits under the queue lock with
+ * csk_sem_serve, which make that true again. (A newcomer that passes takes permits, but may be the one too many that
+ * makes another waiter the head: so it serves.) A post that adds permits without the queue lock has compared a word
+ * without WAITERS. A waiter that came before it would have set the flag, and one that comes after it finds the permits
+ * in csk_sem_settle.
  *
  * When the semaphore may be freed. A post, or a change of the size, touches nothing of it once a wait can have
  * returned by its permits and there are no other waiters.
  * - Without WAITERS, the compare-and-swap that adds them is its last access.
  * - Under the queue lock it hands them to waiters that are notified after that lock is free (csk_effects_perform).
  *   Others may take what is left before that; but the wait of a waiter that was served has not returned yet.
- * - If it serves no waiter, WAITERS stays set, and the head still waits. A thread that takes permits then, or takes the
- *   head out, takes the queue lock first.
+ * - If it serves no waiter, or tells one, WAITERS stays set, and the head still waits. A thread that takes permits
+ *   then, or takes the head out, takes the queue lock first.
  * - If it finds the queue empty under the lock, it adds nothing there: it drops the lock and begins again. Otherwise a
  *   thread that takes the permits by a compare-and-swap could free the semaphore before the lock is dropped.
  * A waiter that gives up or is cancelled lets others in. They are notified after the queue lock is free, and from then
@@ -60,6 +95,8 @@
  *                 One that was made in the child looks like the parent's to its first thread
  *   NOTES  NEVER  a post of another than the holder, of several permits, or where one is free; a change of the size:
  *                 this is no lock
+ *
+ * Such a semaphore is STRICT: nobody passes a waiter of its own rank, so `urgency` (below) is not another's.
  *
  * `notes` and `holder` are changed under the queue lock. `notes` is read without it as a hint, or for NEVER, which is
  * final. `holder` is read without it by views: it never names one that does not have the permit at that moment. While
@@ -123,6 +160,7 @@ enum { SEM_NOTES_NEVER = 0, SEM_MAY_NOTE, SEM_NOTES }; /* csk_sem_t.notes */
 #define SEM_SEES_FOR_ITSELF UINT8_MAX                  /* csk_sem_t.urgency */
 #define SEM_PINS_AWAITED (UINT32_C(1) << 31)           /* csk_sem_t.pins */
 
+static inline bool csk_sem_is_strict(const csk_sem_t *sem) { return sem->limit_and_policy & CSK_SEM_STRICT; }
 static inline uint32_t csk_sem_most(const csk_sem_t *sem) { return CSK_SEM_MAX - sem->below_max; }
 /* Whether a wait may ask for that. */
 static inline bool csk_sem_is_request(const csk_sem_t *sem, csk_rank_t rank, uint32_t permits) {
@@ -135,7 +173,7 @@ static inline void csk_sem_lock_queue(csk_sem_t *sem) {
     if (CSK_UNLIKELY(csk_queue_lock(&sem->queue_lock))) csk_sem_begin_in_child(sem);
 }
 
-/* The next four are called under the queue lock. */
+/* The next six are called under the queue lock. */
 static inline csk_waiter_t *csk_sem_first(const csk_sem_t *sem) {
     csk_arrival_t *overdue = csk_arrivals_overdue(&sem->arrivals);
     return CSK_UNLIKELY(overdue != NULL) ? csk_waiter_of_arrival(overdue)
@@ -146,7 +184,10 @@ bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t pa
 /* Puts the waiter in its place, and settles. Returns false where as many wait as may. Where it has returned true and
  * the waiter is not QUEUED, the permits are its. */
 bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, csk_effects_t *effects);
-/* Called when the word has the flag. Hands out of `state` what can be handed out, and makes the rest the word. */
+/* For a thread that was told. */
+enum csk_try csk_sem_try(csk_sem_t *sem, csk_waiter_t *self, bool again, csk_effects_t *effects);
+/* Called when the word has the flag. Hands out of `state` what is to be handed out, tells a waiter, and makes the rest
+ * the word. */
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
 /* Serves, and publishes whether there are waiters. */
 void csk_sem_settle(csk_sem_t *sem, csk_effects_t *effects);

@@ -70,7 +70,9 @@ static void draw(let_in_t *let_in, const csk_waiter_t *waiter, uint32_t kind) {
     if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
     if (place >= LET_IN_COUNTED) return;
     let_in->drawn[place].rank = waiter->node.rank;
-    let_in->drawn[place].waited_ns = let_in->now_ns - waiter->since_ns;
+    /* Its wait up to then was counted when it was told: see sem.c. */
+    bool was_told = waiter->function == NULL && waiter->has_waited == CSK_OBJECT_SEM && waiter->told_ns != 0;
+    let_in->drawn[place].waited_ns = let_in->now_ns - (was_told ? waiter->told_ns : waiter->since_ns);
     let_in->drawn[place].kind = kind;
 }
 

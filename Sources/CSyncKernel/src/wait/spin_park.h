@@ -31,9 +31,9 @@
  *
  * Which thread may answer is settled elsewhere, under a lock: the one that takes the waiting thread out of its list, or
  * designates it. So a thread whose deadline has passed finds out there whether an answer is on its way. If one is, it
- * waits again. An answer may follow an answer only at the gate and at the read-write lock: GRANTED may follow TRY. A
- * thread that waits for that GRANTED changes TRY to PARKED by a compare-and-swap too (csk_waiter_await_granter in
- * waiter.c).
+ * waits again. An answer may follow an answer only at the gate, the semaphore and the read-write lock: GRANTED may
+ * follow TRY. A thread that waits for that GRANTED changes TRY to PARKED by a compare-and-swap too
+ * (csk_waiter_await_granter in waiter.c), and at the semaphore to WAITS (csk_sem_try).
  *
  * No waiter is left asleep. Both sides change the word by a locked instruction. If the compare-and-swap comes first,
  * the exchange returns PARKED, and a wake follows. The system compares the word with PARKED before it puts the thread
