@@ -103,6 +103,19 @@ static void gives_one_by_one(void) {
 CLIENT_TOLD(sem_told_and_granted, .threads = { gives_one_by_one, takes, takes }, .preemptions = 1)
 CLIENT_TOLD(sem_told_and_granted_or_timed_out, .threads = { gives_twice, takes_timed, takes_timed }, .preemptions = 1)
 
+/* As many are free as may be, and it was told of these: they are its, and the next go to who stands behind it. */
+static void make_for_one(void) { make(0, 1); }
+static void gives_one_more(void) {
+    await_waiting(2);
+    signal_some(1);
+    bool passed = csk_sem_trywait(sem, 0, 1) == 0;
+    EXPECT_EQUAL(csk_sem_post(sem, 2), EOVERFLOW);
+    if (passed) EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
+    signal_some(1);
+}
+CLIENT_SEM(sem_told_of_as_many_as_may_be, make_for_one, .check = is_conserved, .invariant = is_published,
+           .threads = { gives_one_more, takes, takes }, .preemptions = 1)
+
 /* A higher rank comes while it does. */
 static void comes_above(void) {
     explore_wait(&shared->flags[0], 1);

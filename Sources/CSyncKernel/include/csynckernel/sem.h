@@ -31,8 +31,8 @@
  * A status is 0 or one of these; after an error nothing was taken or given. ETIMEDOUT: the deadline passed first; this
  * is never early. EINVAL: no permits, a wait for more than can ever be free (`most`), or a rank that csk_rank does not
  * give. (An uncontended wait does not check its rank.) EOVERFLOW: the added and the free permits are together more than
- * `most`, even if threads wait for them. EUSERS: it would have to wait, and as many wait as may. EBUSY and others: see
- * the functions.
+ * `most`, even if threads wait for them; where a thread was told of the free ones, it is handed these first. EUSERS: it
+ * would have to wait, and as many wait as may. EBUSY and others: see the functions.
  *
  * Zero-filled memory (CSK_SEM_INITIALIZER) is a FAST semaphore without a free permit. No function here may be called
  * from a signal handler, unlike sem_post.

@@ -148,12 +148,13 @@ static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
     return true;
 }
 
-/* These two are called under the queue lock, before and after it serves, where waits are reported. Whom it has told is
- * called by this thread, which is reported as at a gate (csk_tell_called). */
+/* Called under the queue lock. The head, if it was told. */
 static __attribute__((noinline, cold)) const csk_waiter_t *find_told(const csk_sem_t *sem) {
     const csk_waiter_t *first = csk_sem_first(sem);
     return first != NULL && csk_load(&first->word, CSK_RELAXED) == WORD_TRY ? first : NULL;
 }
+/* Called under the queue lock once it has served, where waits are reported; `before` was told before that. Whom it has
+ * told is called by this thread, which is reported as at a gate (csk_tell_called). */
 static __attribute__((noinline, cold)) void note_told(csk_called_t *called, const csk_sem_t *sem,
                                                       const csk_waiter_t *before) {
     csk_waiter_t *told = (csk_waiter_t *)find_told(sem);
@@ -170,6 +171,18 @@ static __attribute__((noinline, cold)) void note_told(csk_called_t *called, cons
     told->told_ns = now_ns;
 }
 
+/* Called under the queue lock. The same where the head was told of permits that leave no room: they are its then. */
+static __attribute__((noinline, cold)) bool make_beside_told(csk_sem_t *sem, change_t change, uint64_t *state,
+                                                             csk_effects_t *effects) {
+    csk_waiter_t *told = (csk_waiter_t *)find_told(sem);
+    if (told == NULL || csk_sem_free_in(*state) < told->permits) return false;
+    uint64_t rest = *state - told->permits * CSK_SEM_PERMIT;
+    if (!make(sem, change, &rest)) return false;
+    csk_sem_grant(sem, told, effects);
+    *state = rest;
+    return true;
+}
+
 /* Makes the change where the word has the flag. Returns false where it should not; then nothing was changed. */
 static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     csk_effects_t effects = { 0 };
@@ -182,8 +195,9 @@ static bool make_among_waiters(csk_sem_t *sem, change_t change, int *status) {
     bool busy = csk_sem_is_busy(sem);
     if (busy) {
         uint64_t state = csk_load(&sem->state, CSK_RELAXED);
-        *status = make(sem, change, &state) ? 0 : EOVERFLOW;
-        if (*status == 0) {
+        bool made = make(sem, change, &state) || make_beside_told(sem, change, &state, &effects);
+        *status = made ? 0 : EOVERFLOW;
+        if (made) {
             bool tells = csk_waits_are_told();
             const csk_waiter_t *before = tells ? find_told(sem) : NULL;
             csk_sem_note(sem, 0);

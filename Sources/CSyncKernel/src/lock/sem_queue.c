@@ -25,7 +25,7 @@ static void mark_granted(csk_sem_t *sem, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_GRANTED);
 }
 
-static void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
+void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
     mark_granted(sem, waiter);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
@@ -50,7 +50,7 @@ void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
             break;
         }
         state -= first->permits * CSK_SEM_PERMIT;
-        grant(sem, first, effects);
+        csk_sem_grant(sem, first, effects);
     }
     csk_store(&sem->state, csk_sem_is_busy(sem) ? state : state & ~SEM_WAITERS, CSK_RELEASE);
 }

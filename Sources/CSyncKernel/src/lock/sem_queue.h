@@ -136,7 +136,8 @@
  * gives the permit back, as it would wait in the runtime for the same functions. `urgency` of 0 is restored by the
  * first that waits, and by each that begins to hold.
  *
- * Too many. What is free is never more than `most`: that is checked in the word that is replaced.
+ * Too many. What is free is never more than `most`: that is checked in the word that is replaced. Where there is no
+ * room beside what the head was told of, the head is handed that first (make_beside_told in sem.c).
  *
  * Memory order. A compare-and-swap that takes acquires; one that adds releases. csk_sem_settle acquires by the step
  * that sets the flag what all posts before it have released, and csk_sem_serve releases it with its store. What is
@@ -173,7 +174,7 @@ static inline void csk_sem_lock_queue(csk_sem_t *sem) {
     if (CSK_UNLIKELY(csk_queue_lock(&sem->queue_lock))) csk_sem_begin_in_child(sem);
 }
 
-/* The next six are called under the queue lock. */
+/* The next seven are called under the queue lock. */
 static inline csk_waiter_t *csk_sem_first(const csk_sem_t *sem) {
     csk_arrival_t *overdue = csk_arrivals_overdue(&sem->arrivals);
     return CSK_UNLIKELY(overdue != NULL) ? csk_waiter_of_arrival(overdue)
@@ -186,6 +187,8 @@ bool csk_sem_pass(csk_sem_t *sem, csk_rank_t rank, uint32_t permits, uint64_t pa
 bool csk_sem_insert(csk_sem_t *sem, csk_waiter_t *waiter, csk_rank_t rank, uint32_t permits, csk_effects_t *effects);
 /* For a thread that was told. */
 enum csk_try csk_sem_try(csk_sem_t *sem, csk_waiter_t *self, bool again, csk_effects_t *effects);
+/* Hands a waiter its permits, which the caller takes out of the state. */
+void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects);
 /* Called when the word has the flag. Hands out of `state` what is to be handed out, tells a waiter, and makes the rest
  * the word. */
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects);
