@@ -15,7 +15,7 @@
  *                    arrival of its priority that asks for as many may take them first. A thread that finds them taken
  *                    when it comes, 0.25 to 0.78 ms or more after it began to wait, is handed the next ones, and so is
  *                    one that was overtaken as often as the bypass limit says. What is more than it asks for lets it in
- *                    whether it comes or not, and the next one with it: none waits for a waiter that has no processor.
+ *                    whether it comes or not, and then the next, unless such arrivals take what is given back first.
  *                    Callbacks are handed their permits.
  *   CSK_SEM_STRICT   All are handed their permits: no arrival overtakes a waiter of its priority. Where permits change
  *                    hands often, each hand-over waits for a thread to wake. A semaphore that knows its holder (name.h)
