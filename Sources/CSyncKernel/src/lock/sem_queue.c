@@ -25,7 +25,8 @@ static void mark_granted(csk_sem_t *sem, csk_waiter_t *waiter) {
     csk_waiter_set(waiter, WAITER_GRANTED);
 }
 
-void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
+/* Inline: a call would cost a waiter that is served at once 3 %. */
+static inline __attribute__((always_inline)) void grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) {
     mark_granted(sem, waiter);
     csk_sem_note(sem, waiter->task); /* before the link, which stands in its place */
     if (waiter->function != NULL) csk_waiter_finish(waiter, 0, effects);
@@ -34,6 +35,8 @@ void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects)
         csk_waiter_let_in(waiter, effects);
     }
 }
+
+void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) { grant(sem, waiter, effects); }
 
 static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
 
@@ -50,7 +53,7 @@ void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
             break;
         }
         state -= first->permits * CSK_SEM_PERMIT;
-        csk_sem_grant(sem, first, effects);
+        grant(sem, first, effects);
     }
     csk_store(&sem->state, csk_sem_is_busy(sem) ? state : state & ~SEM_WAITERS, CSK_RELEASE);
 }
