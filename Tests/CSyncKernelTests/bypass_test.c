@@ -257,7 +257,25 @@ static void a_further_one_is_refused(void) {
     CHECK_STATUS(csk_sem_destroy(&sem), 0);
 }
 
+/* More than INT32_MAX is no limit, also where twice as many would be a small number. */
+static void a_limit_beyond_what_can_wait_is_none(void) {
+    static const uint32_t limits[] = { UINT32_C(1) << 31, (UINT32_C(1) << 31) + 1, UINT32_MAX };
+    for (int i = 0; i < 3; i++) {
+        csk_sem_attr_t attr = { .waiters_limit = limits[i] };
+        csk_sem_t sem;
+        csk_waiter_t waiters[2] = { { .word = 0 }, { .word = 0 } };
+        served = 0;
+        CHECK_STATUS(csk_sem_init_attr(&sem, 0, &attr), 0);
+        for (int j = 0; j < 2; j++)
+            CHECK_STATUS(csk_sem_wait_async(&sem, back(LOW), &waiters[j], 1, CSK_NEVER, note_served, NULL), 0);
+        CHECK_STATUS(csk_sem_post(&sem, 2), 0);
+        CHECK_EQ(served, 2);
+        CHECK_STATUS(csk_sem_destroy(&sem), 0);
+    }
+}
+
 TEST_MAIN(TEST(counts_are_exact), TEST(who_is_under_no_limit_leaves_the_list),
           TEST(an_unnamed_waiter_is_overtaken_so_often), TEST(a_named_one_waits_in_strict_order),
           TEST(a_limit_is_for_all), TEST(who_does_not_wait_counts_too), TEST(the_last_pass_serves),
-          TEST(a_thread_is_bounded_too), TEST(an_item_is_overtaken_so_often), TEST(a_further_one_is_refused))
+          TEST(a_thread_is_bounded_too), TEST(an_item_is_overtaken_so_often), TEST(a_further_one_is_refused),
+          TEST(a_limit_beyond_what_can_wait_is_none))

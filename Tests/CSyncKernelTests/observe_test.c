@@ -96,6 +96,26 @@ static void asynchronous_waits_begin_and_end_once(void) {
     end();
 }
 
+/* A waiter may wait any number of times: each wait is as long as it was itself. The first one takes a while, so that
+ * the second can't be as long as both. */
+static void a_waiter_is_reported_with_the_times_of_its_last_wait(void) {
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    csk_waiter_t waiter = { .word = 0 };
+    int called = 0;
+    begin(&gate);
+    CHECK_STATUS(csk_gate_lock(&gate, 0), 0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, csk_deadline_after(20000000), ignore, &called), 0);
+    wait_until(LOAD(&called) == 1);
+    CHECK_EQ(seen.timed_out, 1);
+    int64_t again_ns = csk_deadline_after(0);
+    CHECK_STATUS(csk_gate_lock_async(&gate, 0, &waiter, CSK_NEVER, ignore, &called), 0);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    CHECK_EQ(seen.granted, 1);
+    CHECK_GE(csk_deadline_after(0) - again_ns, seen.waited_ns);
+    CHECK_STATUS(csk_gate_unlock(&gate), 0);
+    end();
+}
+
 /* At a read-write lock they once ended without having begun. */
 static void those_of_a_read_write_lock_too(void) {
     csk_rwlock_t lock = CSK_RWLOCK_INITIALIZER;
@@ -181,5 +201,5 @@ static void a_gate_may_be_gone_before_a_wait_that_timed_out_is_over(void) {
 }
 
 TEST_MAIN(TEST(threads_that_wait_are_reported), TEST(asynchronous_waits_begin_and_end_once),
-          TEST(those_of_a_read_write_lock_too), TEST(a_lost_grant_is_reported),
-          TEST(a_gate_may_be_gone_before_a_wait_that_timed_out_is_over))
+          TEST(a_waiter_is_reported_with_the_times_of_its_last_wait), TEST(those_of_a_read_write_lock_too),
+          TEST(a_lost_grant_is_reported), TEST(a_gate_may_be_gone_before_a_wait_that_timed_out_is_over))

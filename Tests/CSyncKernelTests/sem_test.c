@@ -212,9 +212,14 @@ static void a_waiter_that_is_raised_goes_first(void) {
     CHECK_STATUS(csk_sem_raise(&sem, csk_rank(HIGH, CSK_PLACE_UNNAMED), &waiters[0]), EINVAL);
     CHECK_STATUS(csk_sem_raise(&sem, back(LOW), &waiters[2]), 0); /* that is lower */
     CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), 0);
-    CHECK_STATUS(csk_sem_post(&sem, 3), 0);
+    CHECK_STATUS(csk_sem_raise(&sem, back(INT32_MIN), &waiters[0]), 0);
+    CHECK_STATUS(csk_sem_raise(&sem, csk_rank(INT32_MIN, CSK_PLACE_LAST), &waiters[0]), 0);
+    CHECK_STATUS(csk_sem_post(&sem, 2), 0);
     CHECK_EQ(order[0], 0);
     CHECK_EQ(order[1], 2);
+    CHECK_STATUS(csk_sem_raise(&sem, front(INT32_MAX), &waiters[1]), 0); /* the highest rank that there is */
+    CHECK_STATUS(csk_sem_raise(&sem, front(INT32_MAX) + 1, &waiters[1]), EINVAL);
+    CHECK_STATUS(csk_sem_post(&sem, 1), 0);
     CHECK_EQ(order[2], 1);
     CHECK_STATUS(csk_sem_raise(&sem, back(HIGH), &waiters[0]), ENOENT);
     check_idle(&sem, 0);

@@ -115,3 +115,27 @@ static void forks_and_cancels(void) {
     EXPECT_EQUAL(csk_sem_waiting(sem), 0);
 }
 CLIENT_SEM(fork_with_a_callback_of_sem, make_known_empty, .threads = { forks_and_cancels, queues }, .preemptions = 2)
+
+/* The parent's waiters, and how often they were overtaken, say nothing of who goes next in the child. */
+static void make_known_limited(void) {
+    make_with(0, (csk_sem_attr_t){ .bypass_limit = 1 });
+    known = explore_allocate(sizeof *known);
+}
+static void gives_and_passes(void) {
+    signal_some(1);
+    csk_sem_trywait(sem, HIGH, 1);
+}
+static void forks_and_is_passed_once(void) {
+    fork_here();
+    for (int32_t found = csk_sem_permits(sem); found > 0; found--) EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
+    queue_async(0, 0, 2, CSK_NEVER, note);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), 0);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
+    EXPECT_EQUAL(csk_sem_trywait(sem, HIGH, 1), EBUSY);
+    EXPECT_EQUAL(csk_sem_post(sem, 1), 0);
+    EXPECT_EQUAL(shared->called, 1);
+    EXPECT_EQUAL(csk_sem_waiting(sem), 0);
+}
+CLIENT_SEM(fork_beside_limited_sem, make_known_limited,
+           .threads = { forks_and_is_passed_once, takes_two_timed, gives_and_passes }, .preemptions = 1)
