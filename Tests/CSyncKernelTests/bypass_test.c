@@ -197,30 +197,30 @@ static void a_thread_is_bounded_too(void) {
 
 /* ---- In a priority queue ----------------------------------------------------------------------------------------- */
 
+static int pops_before_low_of(csk_pqueue_t *queue) {
+    static csk_pqueue_item_t low, urgent[2];
+    csk_pqueue_item_t *item;
+    CHECK_STATUS(csk_pqueue_push(queue, LOW, &low), 0);
+    CHECK_STATUS(csk_pqueue_push(queue, HIGH, &urgent[0]), 0);
+    int pops = 0;
+    for (; pops < 300; pops++) {
+        CHECK_STATUS(csk_pqueue_push(queue, HIGH, &urgent[(pops + 1) % 2]), 0);
+        CHECK_STATUS(csk_pqueue_pop(queue, &item), 0);
+        if (item == &low) break;
+    }
+    uint64_t left = csk_pqueue_count(queue);
+    CHECK_EQ(left, 2);
+    csk_pqueue_item_t *first;
+    CHECK_EQ(csk_pqueue_drain(queue, &first), 2);
+    return pops;
+}
+/* Once it was drained the count begins anew, and the limit is the same. */
 static int pops_before_low(uint32_t bypass_limit) {
     csk_pqueue_attr_t attr = { .bypass_limit = bypass_limit };
     csk_pqueue_t queue;
-    static csk_pqueue_item_t low, urgent[2];
-    csk_pqueue_item_t *item;
     CHECK_STATUS(csk_pqueue_init_attr(&queue, &attr), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, LOW, &low), 0);
-    CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[0]), 0);
-    int pops = 0;
-    for (; pops < 300; pops++) {
-        CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[(pops + 1) % 2]), 0);
-        CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
-        if (item == &low) break;
-    }
-    uint64_t left = csk_pqueue_count(&queue);
-    CHECK_EQ(left, 2);
-    csk_pqueue_item_t *first;
-    CHECK_EQ(csk_pqueue_drain(&queue, &first), 2);
-    CHECK_STATUS(csk_pqueue_push(&queue, LOW, &low), 0); /* the count begins anew */
-    CHECK_STATUS(csk_pqueue_push(&queue, HIGH, &urgent[0]), 0);
-    CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
-    CHECK(item == &urgent[0]);
-    CHECK_STATUS(csk_pqueue_pop(&queue, &item), 0);
-    CHECK(item == &low);
+    int pops = pops_before_low_of(&queue);
+    CHECK_EQ(pops_before_low_of(&queue), pops);
     CHECK_STATUS(csk_pqueue_destroy(&queue), 0);
     return pops;
 }

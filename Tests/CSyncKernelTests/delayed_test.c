@@ -189,6 +189,7 @@ static void periods_and_deadlines_at_the_ends_of_time_are_kept(void) {
     for (int i = 0; i < 4; i++) wait_until(LOAD(&alarms[i].calls) == 1);
     drain(&queue);
     for (int i = 0; i < 4; i++) CHECK_STATUS(csk_delayed_cancel(&alarms[i].delayed), i < 3 ? 0 : ENOENT);
+    for (int i = 0; i < 2; i++) CHECK_EQ(alarms[i].delayed.due_ns, CSK_NEVER);
     end_queue(&queue);
 }
 

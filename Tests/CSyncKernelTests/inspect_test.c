@@ -278,6 +278,8 @@ static void callbacks_are_listed_while_somebody_wants_that(void) {
     CHECK_EQ(LOAD(&called), 5);
     CHECK_STATUS(csk_inspect(&view), 0);
     CHECK_EQ(view.object_count, 0);
+    CHECK_EQ(view.timers.count, 0);
+    CHECK_EQ(view.timers.next_ns, CSK_NEVER);
     CHECK_STATUS(csk_gate_unlock(&gate), 0);
     CHECK_STATUS(csk_gate_destroy(&gate), 0);
     CHECK_STATUS(csk_rwlock_unlock(&lock), 0);

@@ -109,6 +109,21 @@ static void what_an_ended_thread_read_is_read_still(void) {
     }
 }
 
+/* Where locks that mark their readers are made anew, what marked the old ones is used again. There are more of these
+ * than the tests before have left unused. */
+static void records_of_ended_threads_are_used_again(void) {
+    enum { ENDED = 1000 };
+    csk_rwlock_t lock;
+    make(&lock, &forms[FORMS - 1]);
+    uint64_t before = records_made;
+    for (int i = 0; i < ENDED; i++) {
+        in_another_thread(read_and_end, &lock);
+        CHECK_STATUS(csk_rwlock_init(&lock, &forms[FORMS - 1]), 0);
+    }
+    CHECK_LE(records_made - before, 1);
+    check_free(&lock);
+}
+
 /* Once a lock that was initialized anew left the mark of its old self in the caller's record: nobody could write, and
  * an unlock took away a reader that the word did not count. A child that reads what another thread of the parent read
  * meets this. */
@@ -263,6 +278,6 @@ static void a_child_holds_what_its_thread_held_and_makes_the_rest_anew(void) {
 
 TEST_MAIN(TEST(a_hundred_thousand_threads_that_read_once_leave_nothing_behind),
           TEST(a_writer_looks_at_the_records_of_threads_that_live), TEST(what_an_ended_thread_read_is_read_still),
-          TEST(a_lock_at_the_place_of_one_that_is_read_for_ever_is_free),
+          TEST(a_lock_at_the_place_of_one_that_is_read_for_ever_is_free), TEST(records_of_ended_threads_are_used_again),
           TEST(a_lock_that_is_initialized_anew_is_read_by_nobody),
           TEST(a_child_holds_what_its_thread_held_and_makes_the_rest_anew))

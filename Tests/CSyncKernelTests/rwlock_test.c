@@ -3,6 +3,8 @@
  * More than 400 lines: each promise to threads is a short test, and all use the same few threads and locks. */
 #include "rwlock_fixture.h"
 
+#include "readwrite/reads.h"
+
 static void zero_filled_memory_is_a_free_lock(void) {
     static csk_rwlock_t initialized = CSK_RWLOCK_INITIALIZER;
     csk_rwlock_t filled;
@@ -591,6 +593,41 @@ static void an_upgrade_goes_before_every_waiter(void) {
     }
 }
 
+/* A writer that waits for a reader for long says nothing of what the bias is worth. */
+static void the_bias_comes_back_after_a_million_reads_at_most(void) {
+    FOR_EACH_FORM(form) {
+        if (!marks_its_readers(form)) continue;
+        csk_rwlock_t lock;
+        visitor_t reader, writer;
+        make(&lock, form);
+        let_in_visitor(&reader, &lock, READS);
+        call_visitor(&writer, &lock, WRITES);
+        wait_until(csk_rwlock_waiting(&lock) == 1);
+        int64_t until_ns = csk_deadline_after(2000000);
+        wait_until(csk_now() >= until_ns);
+        send_away(&reader);
+        wait_until(LOAD(&writer.inside));
+        CHECK_LE(LOAD(&lock.reads_until_bias), 1000000);
+        send_away(&writer);
+        check_free(&lock);
+    }
+}
+
+/* As after so many calls. */
+static void a_level_too_many_is_refused(void) {
+    FOR_EACH_FORM(form) {
+        csk_rwlock_t lock;
+        make(&lock, form);
+        CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
+        csk_reads_find(&lock)->levels = UINT32_MAX;
+        CHECK_STATUS(csk_rwlock_rdlock(&lock), EAGAIN);
+        CHECK_STATUS(csk_rwlock_tryrdlock(&lock), EAGAIN);
+        csk_reads_find(&lock)->levels = 1;
+        CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
+        check_free(&lock);
+    }
+}
+
 TEST_MAIN(TEST(zero_filled_memory_is_a_free_lock), TEST(an_unknown_policy_is_refused),
           TEST(a_writer_that_locks_again_is_told_so), TEST(a_reader_that_asks_for_the_write_lock_is_told_so),
           TEST(reads_nest_and_only_the_last_level_leaves),
@@ -598,6 +635,7 @@ TEST_MAIN(TEST(zero_filled_memory_is_a_free_lock), TEST(an_unknown_policy_is_ref
           TEST(a_reader_reads_once_more_though_a_writer_waits_and_others_do_not),
           TEST(a_reader_sees_what_was_written_before_the_bias_came_back),
           TEST(one_thread_reads_hundreds_of_locks_at_once), TEST(each_status_is_what_a_table_of_levels_says),
+          TEST(a_level_too_many_is_refused), TEST(the_bias_comes_back_after_a_million_reads_at_most),
           TEST(a_deadline_that_has_passed_tries_once), TEST(no_timeout_is_early),
           TEST(a_writer_that_gives_up_lets_in_the_readers_behind_it),
           TEST(arrival_decides_and_readers_in_a_row_enter_together),

@@ -170,6 +170,21 @@ static void a_section_that_ends_its_thread_is_left(void) {
     CHECK_STATUS(csk_rwlock_destroy(&lock), 0);
 }
 
+static void read_again_and_end(csk_rwlock_work_t *work, void *context, int status) {
+    for (int level = 0; level < 2; level++) CHECK_STATUS(csk_rwlock_rdlock(&lock), 0);
+    end_inside(work, context, status);
+}
+
+static void a_section_that_reads_several_times_is_left_too(void) {
+    csk_rwlock_work_t section = { .queued = 0 };
+    begin();
+    CHECK_STATUS(csk_rwlock_enqueue(&lock, &section, CSK_RWLOCK_READ, CSK_NEVER, read_again_and_end, NULL), 0);
+    wait_until(LOAD(&reports) == 1);
+    CHECK_STATUS(csk_rwlock_trywrlock(&lock), 0);
+    CHECK_STATUS(csk_rwlock_unlock(&lock), 0);
+    CHECK_STATUS(csk_rwlock_destroy(&lock), 0);
+}
+
 static csk_rwlock_write_t writes[WORKS];
 
 /* Some end their thread inside, some after they have finished, some leave the lock for others before that, some
@@ -233,5 +248,5 @@ TEST_MAIN(TEST(a_serial_queue_goes_on_after_a_work_that_ends_its_thread), TEST(a
           TEST(a_caller_gets_its_turn_after_a_work_that_ends_its_thread),
           TEST(a_queue_on_the_heap_is_freed_after_a_work_that_ends_its_thread),
           TEST(the_report_names_the_queue_whose_work_it_was), TEST(periodic_work_goes_on_after_it_ended_its_thread),
-          TEST(a_section_that_ends_its_thread_is_left), TEST(the_rest_of_a_batch_of_writes_goes_on_in_order),
-          TEST(the_pool_replaces_workers_that_items_have_ended))
+          TEST(a_section_that_ends_its_thread_is_left), TEST(a_section_that_reads_several_times_is_left_too),
+          TEST(the_rest_of_a_batch_of_writes_goes_on_in_order), TEST(the_pool_replaces_workers_that_items_have_ended))

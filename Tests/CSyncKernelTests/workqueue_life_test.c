@@ -5,6 +5,8 @@
 
 #include <malloc.h>
 
+#include "queue/workqueue.h"
+
 /* ---- Memory that goes at once ------------------------------------------------------------------------------------ */
 
 static uint32_t freed;
@@ -304,10 +306,32 @@ static void work_may_fork_and_return_in_the_child(void) {
     expect_that_it_works();
 }
 
+/* After the last handle has gone, only the worker keeps the queue while its work runs. */
+static csk_workqueue_t *released_queue;
+static uint32_t was_released, was_retained;
+static void retain_it(csk_work_t *work, int status) {
+    (void)work, (void)status;
+    wait_until(LOAD(&was_released));
+    csk_workqueue_retain(released_queue);
+    CHECK_EQ(LOAD(&released_queue->state) & STATE_PINS, 2 * STATE_PIN_ONE);
+    STORE(&was_retained, 1);
+}
+static void a_released_queue_may_be_retained_by_its_own_work(void) {
+    csk_work_t work = { .kind = 0 };
+    CHECK_STATUS(csk_workqueue_create(&released_queue, NULL), 0);
+    CHECK_STATUS(csk_workqueue_enqueue(released_queue, &work, retain_it), 0);
+    csk_workqueue_release(released_queue);
+    STORE(&was_released, 1);
+    wait_until(LOAD(&was_retained));
+    CHECK_STATUS(csk_workqueue_drain(released_queue, CSK_NEVER), 0);
+    csk_workqueue_unretain(released_queue);
+}
+
 TEST_MAIN(TEST(a_callers_function_may_fork_and_return_in_the_child), TEST(work_may_fork_and_return_in_the_child),
           TEST(the_childs_queues_are_empty_and_usable), TEST(work_may_be_freed_in_its_function),
           TEST(a_queue_may_be_destroyed_right_after_its_drain), TEST(work_may_queue_itself_again),
           TEST(a_released_queue_runs_what_it_holds), TEST(a_queue_may_be_released_from_its_own_work),
+          TEST(a_released_queue_may_be_retained_by_its_own_work),
           TEST(a_million_queues_are_made_and_used_and_cost_their_memory),
           TEST(queues_on_the_heap_begin_at_lines_and_cost_272_bytes),
           TEST(queues_whose_work_blocks_get_workers_until_all_have_begun))

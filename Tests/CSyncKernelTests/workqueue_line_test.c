@@ -203,6 +203,9 @@ static void a_wait_is_touched_only_where_it_will_wait(void) {
     ask(&last, 2);
     CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &other.work, 0, NULL, &first.wait, is_told, &first),
                  EINVAL);
+    CHECK_STATUS(csk_workqueue_submit_when_room(&narrow, back(0), &other.work, UINT32_C(1) << 31, run_job, &first.wait,
+                                                is_told, &first),
+                 EINVAL);
     csk_workqueue_shutdown(&narrow, false);
     CHECK_EQ(first.told + last.told, 2);
     first.told = 0;

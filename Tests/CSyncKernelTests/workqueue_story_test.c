@@ -72,6 +72,7 @@ static void a_queue_that_drops_its_oldest_takes_no_caller_of_another_rank(void) 
     queue_job(&queue, &first);
     join_thread(thread);
     CHECK_STATUS(caller.status, ECANCELED); /* was the oldest */
+    CHECK_STATUS(csk_workqueue_raise(&queue, back(1), &first.work), EINVAL);
     queue_job(&queue, &second);
     CHECK_STATUS(csk_workqueue_resume(&queue), 0);
     end_queue(&queue);
