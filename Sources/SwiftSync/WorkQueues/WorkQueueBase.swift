@@ -132,8 +132,8 @@ public class WorkQueueBase: @unchecked Sendable {
 
     /// Queues `body` each time that `period` has passed, until it is cancelled. The first time is after one period.
     ///
-    /// It is never early, and `body` never runs twice at once: a tick is skipped while the previous call still runs. It
-    /// ends with ``shutdown(cancelsPending:)``.
+    /// It is never early, and `body` never runs twice at once: a tick is skipped while the previous call still runs. A
+    /// `period` of zero or less counts as one nanosecond. It ends with ``shutdown(cancelsPending:)``.
     @discardableResult
     public final func async(every period: Duration, _ body: @escaping @Sendable () -> Void) -> DelayedWork {
         core.async(every: period, rank: core.ownRank, body)
