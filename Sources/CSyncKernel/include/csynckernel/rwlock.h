@@ -216,8 +216,8 @@ CSK_API CSK_MUST_USE int csk_rwlock_timedwrlock(csk_rwlock_t *lock, int64_t dead
 /* Enter as a reader or as a writer, and wait as long as it takes. */
 CSK_API CSK_MUST_USE int csk_rwlock_rdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_wrlock(csk_rwlock_t *lock);
-/* Enter as a reader or as a writer without waiting. Return EBUSY when a holder is in the way, or there are waiters.
- * (csk_rwlock_trywrlock may take some 10 us on a biased lock.) */
+/* Enter as a reader or as a writer without waiting. Return EBUSY when another holder is in the way, or there are
+ * waiters; and EDEADLK as the functions that wait do. (csk_rwlock_trywrlock may take some 10 us on a biased lock.) */
 CSK_API CSK_MUST_USE int csk_rwlock_tryrdlock(csk_rwlock_t *lock);
 CSK_API CSK_MUST_USE int csk_rwlock_trywrlock(csk_rwlock_t *lock);
 
