@@ -15,7 +15,6 @@ SPINS = {
     "src/queue/workqueue_serve.c linger": 1,
     "src/readwrite/rwlock_bias.c watch_marks": 1,
     "src/readwrite/rwlock_wait.c spin_to_pass": 2,
-    "src/readwrite/rwlock_wait.c spin_to_try_again": 1,
     "src/readwrite/rwlock_wait.c watch": 1,
     "src/thread/name.c csk_name_try_of": 1,
     "src/wait/queue_lock.c csk_queue_lock_slow": 1,

@@ -8,10 +8,20 @@
 /* A look takes the word's cache line away from threads that change it. So there are many pauses between two looks. */
 enum { LOOK_PAUSES = 16 };
 
+/* Under FAST a writer stands in the queue soon, since readers pass it until then. There it spins once more, as the
+ * designated waiter. */
+#define WRITER_SPIN_NS INT64_C(400)
+
+/* How often a reader yields under FAST. Each yield may cost it a time slice, which it lacks when it comes next. Under
+ * STRICT each place in the queue costs a hand-over, so threads stay away from it for longer. */
+enum { READER_YIELDS = 2 };
+
 /* A yield may take a time slice, so threads with a deadline don't yield. */
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t *since_ns) {
-    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    *since_ns = csk_tell_came(spin.end_ns - CSK_SPIN_NS);
+    bool is_fast = lock->policy != CSK_RWLOCK_STRICT;
+    int64_t span_ns = is_fast && mode == RW_WRITE ? WRITER_SPIN_NS : CSK_SPIN_NS;
+    csk_spin_t spin = csk_spin_begin(span_ns);
+    *since_ns = csk_tell_came(spin.end_ns - span_ns);
     do {
         csk_spin_pause(LOOK_PAUSES);
         if (csk_rwlock_pass(lock, mode, self)) return true;
@@ -19,6 +29,7 @@ static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint
     /* Readers would pass a writer that yields without standing in the queue. */
     if (mode != RW_READ || deadline_ns != CSK_NEVER) return false;
     csk_yields_t yields = csk_yields_begin();
+    if (is_fast && yields.left > READER_YIELDS) yields.left = READER_YIELDS;
     while (csk_yield(&yields))
         if (csk_rwlock_pass(lock, mode, self)) return true;
     return false;
@@ -30,12 +41,11 @@ static bool may_try_again(csk_rwlock_t *lock, csk_waiter_t *self) {
     return csk_rwlock_entered(holders, self->mode, self->thread) != 0 || csk_load(&self->word, CSK_RELAXED) != WORD_TRY;
 }
 
-/* Waits for that for a moment. A writer does not spin: it has spun before it came into the queue. */
-static bool spin_to_try_again(csk_rwlock_t *lock, csk_waiter_t *self) {
+/* It does not yield: a writer that has given up its time slice is late the next times that it wakes. */
+static void watch(void *object, csk_waiter_t *self) {
     csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
-    while (self->mode != RW_WRITE && csk_spin(&spin))
-        if (may_try_again(lock, self)) return true;
-    return false;
+    while (csk_spin(&spin))
+        if (may_try_again(object, self)) return;
 }
 
 /* As long as its word is TRY no other thread lets the waiter in. */
@@ -51,14 +61,6 @@ static enum csk_try try_to_enter(void *object, csk_waiter_t *self, bool again, c
     return TRY_WATCHES;
 }
 
-static void watch(void *object, csk_waiter_t *self) {
-    if (spin_to_try_again(object, self)) return;
-    csk_yields_t yields = csk_yields_begin();
-    while (csk_yield(&yields))
-        if (may_try_again(object, self)) return;
-}
-static void watch_timed(void *object, csk_waiter_t *self) { spin_to_try_again(object, self); }
-
 static int park(void *object, csk_waiter_t *self, int64_t deadline_ns, csk_watch_t *watch) {
     return csk_rwlock_park(object, self, &self->word, WORD_PARKED, deadline_ns, watch);
 }
@@ -70,8 +72,6 @@ static void await_granter(void *object, csk_waiter_t *self) {
 
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter,      watch, park,
                                       await_granter,          CSK_WATCH_ENDED_NS };
-static const csk_wait_kind_t timed_kind = { &csk_rwlock_queue_kind, try_to_enter,      watch_timed, park,
-                                            await_granter,          CSK_WATCH_ENDED_NS };
 
 /* Called under the queue lock for a thread that comes to write. If a reader has been woken, no other reader passes it
  * from now on: readers that kept passing would hold up the writer behind it until the system gave that reader a
@@ -113,7 +113,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
         return 0;
     }
     if (lock->policy == CSK_RWLOCK_STRICT) csk_watch_word_awake(&waiter, deadline_ns);
-    return csk_waiter_wait(deadline_ns == CSK_NEVER ? &kind : &timed_kind, lock, &waiter, deadline_ns, false);
+    return csk_waiter_wait(&kind, lock, &waiter, deadline_ns, false);
 }
 
 /* Keeps thread_number.c in programs that link nothing else of it: by its variable's alignment the low four bits of
