@@ -28,7 +28,9 @@ class SuspendedWaiter: KernelWait, @unchecked Sendable {
     /// the caller's actor could change to a thread that does not hold the gate.
     final func acquire(rank: Int64?, deadline: Int64) async -> Int32 {
         await following(ifOwn: rank == nil && RequestPriority.isOfTask(naming: nil)) {
-            let status = await wait() {
+            // A try is made even in a task that was cancelled because its deadline has passed.
+            let isCancellable = deadline != Deadline.passed || Task.isCancelledByOthers
+            let status = await wait(isCancellable: isCancellable) {
                 let rank = rank ?? RequestPriority.rankOfTask(naming: nil)
                 testStep("SuspendedWaiter: knows its rank", self)
                 return queue(rank: rank, deadline: deadline)

@@ -7,6 +7,7 @@ import Testing
 struct PassedDeadlineTests {
     private let coordinator = ReadWriteCoordinator(), queue = WorkQueue(capacity: 1, whenFull: .wait)
     private let wide = ConcurrentWorkQueue(width: 2, capacity: 1, whenFull: .wait)
+    private let value = QueueSafeValue(value: 1), strict = QueueSafeValue(value: 2, policy: .strict)
 
     private var calls: [(String, @Sendable () async throws -> Void)] {
         [
@@ -16,6 +17,8 @@ struct PassedDeadlineTests {
             ("asyncWaitingForRoom", { [queue] in try await queue.asyncWaitingForRoom {} }),
             ("drain", { [queue] in try await queue.drain() }),
             ("asyncWaitingForRoom, wide", { [wide] in try await wide.asyncWaitingForRoom {} }),
+            ("a value's first command", { [value] in _ = try await value.suspending.get().get() }),
+            ("a strict value", { [strict] in _ = try await strict.suspending.lowestPriority.get().get() }),
         ]
     }
 
@@ -34,10 +37,14 @@ struct PassedDeadlineTests {
     @Test
     func whatIsNotFreeTimesOut() async throws {
         let isInside = Flag(), leave = Flag()
-        let holder = Thread { [coordinator] in
+        let holder = Thread { [coordinator, value, strict] in
             coordinator.blockingWrite {
-                isInside.raise()
-                waitUntil { leave.isRaised }
+                value.wait.lowestPriority.get { _ in
+                    strict.wait.lowestPriority.get { _ in
+                        isInside.raise()
+                        waitUntil { leave.isRaised }
+                    }
+                }
             }
         }
         await waitUntil { isInside.isRaised }
