@@ -47,10 +47,9 @@ public final class ActorQueue<ActorType: Actor>: OrderedTaskQueue {
     /// Makes an empty open queue. It must adopt an actor before it is used; an `ActorQueue<MainActor>` has already
     /// adopted the main actor.
     ///
-    /// - Parameters:
-    ///   - priority: the priority of the tasks that run the work that `enqueue` accepts, and the least that other work
-    ///     runs at. With nil it is `.medium`. The other parameters are those of
-    ///     ``FIFOQueue/init(name:priority:capacity:whenFull:recorder:fileID:line:)``.
+    /// `priority` is that of the tasks that run the work that `enqueue` accepts, and the least that other work runs at.
+    /// With nil it is `.medium`. The other parameters are those of
+    /// ``FIFOQueue/init(name:priority:capacity:whenFull:recorder:fileID:line:)``.
     public init(
         name: String? = nil, priority: TaskPriority? = nil, capacity: Int? = nil, whenFull: OverflowPolicy = .wait,
         recorder: EventRecorder? = nil, fileID: StaticString = #fileID, line: UInt = #line

@@ -17,9 +17,8 @@ public final class ConcurrentWorkQueue: WorkQueueBase, @unchecked Sendable {
 
     /// Makes an empty queue. Never blocks.
     ///
-    /// - Parameters:
-    ///   - width: the largest number of closures that run at once, 1 to 4096. The other parameters are those of
-    ///     ``WorkQueue/init(name:priority:capacity:whenFull:bypassLimit:recorder:fileID:line:)``.
+    /// `width` is the largest number of closures that run at once, 1 to 4096. The other parameters are those of
+    /// ``WorkQueue/init(name:priority:capacity:whenFull:bypassLimit:recorder:fileID:line:)``.
     public init(
         name: String? = nil, width: Int = 64, priority: CommandPriority = .normal, capacity: Int? = nil,
         whenFull: OverflowPolicy = .wait, bypassLimit: UInt32? = nil, recorder: EventRecorder? = nil,
