@@ -171,7 +171,8 @@ static __attribute__((noinline, cold)) void note_told(csk_called_t *called, cons
     told->told_ns = now_ns;
 }
 
-/* Called under the queue lock. The same where the head was told of permits that leave no room: they are its then. */
+/* Called under the queue lock. Makes the change where what the head was told of leaves no room for it: hands the head
+ * that first. Returns false where there is no room even then. */
 static __attribute__((noinline, cold)) bool make_beside_told(csk_sem_t *sem, change_t change, uint64_t *state,
                                                              csk_effects_t *effects) {
     csk_waiter_t *told = (csk_waiter_t *)find_told(sem);

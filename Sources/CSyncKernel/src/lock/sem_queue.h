@@ -54,8 +54,8 @@
  * for.
  *
  * The order. The heap has all waiters by rank and ticket. Only its first is ever served, or the one that was overtaken
- * too often (arrivals.h): the head. So a large request at the head
- * bars its own rank and lower ones, and a newcomer of a higher rank becomes the head itself.
+ * too often (arrivals.h): the head. So a large request at the head bars its own rank and lower ones, and a newcomer of
+ * a higher rank becomes the head itself.
  *
  * Why no waiter is left asleep. Whenever the queue lock is free, WAITERS says whether the queue is empty, unless the
  * semaphore records or pins its holder; and the head, if there is one, asks for more than is free, or for as much and
