@@ -96,18 +96,24 @@ public final class ReadWriteCoordinator: @unchecked Sendable {
     /// closure's own, once as many writes were queued before. `body` may block. There are at most 2048 workers in a
     /// process, so no more writes than that may wait at once for something that only later writes do.
     ///
-    /// - Parameters:
-    ///   - inheritingTaskLocals: if true, `body` runs as a separate task, which costs several allocations, and sees the
-    ///     task-local values of the caller.
-    ///   - body: the write.
     /// - Returns: false if the system gave no thread to run it on. The write will then not run, and ``SyncDiagnostics``
     ///   gets a report.
     @discardableResult
-    public func enqueueWrite(inheritingTaskLocals: Bool = false, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let status =
-            inheritingTaskLocals
-            ? SuspendedSection(box, write: true, deadline: Deadline.never).start(body)
-            : EnqueuedWrite.enqueue(box, body)
+    public func enqueueWrite(_ body: @escaping @Sendable () -> Void) -> Bool {
+        accepted(EnqueuedWrite.enqueue(box, body))
+    }
+
+    /// Enqueues a write, which sees the task-local values of the caller if `inheritingTaskLocals` is true.
+    ///
+    /// With true the write runs as a separate task, which costs several allocations.
+    @discardableResult
+    public func enqueueWrite(inheritingTaskLocals: Bool, _ body: @escaping @Sendable () -> Void) -> Bool {
+        guard inheritingTaskLocals else { return enqueueWrite(body) }
+        let section = SuspendedSection(box, write: true, deadline: Deadline.never)
+        return accepted(section.start(body))
+    }
+
+    private func accepted(_ status: Int32) -> Bool {
         guard status != 0 else { return true }
         SyncDiagnostics.report(
             .outOfResources, subject: "ReadWriteCoordinator \(name)",

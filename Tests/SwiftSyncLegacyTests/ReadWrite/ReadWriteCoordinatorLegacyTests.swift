@@ -35,6 +35,15 @@ final class ReadWriteCoordinatorLegacyTests: XCTestCase {
         XCTAssertEqual(read, ["written"])
     }
 
+    func testEnqueueWriteCanBePassedOnAsAFunction() {
+        let lock = ReadWriteCoordinator()
+        let resource = Resource()
+        let enqueue = lock.enqueueWrite(_:)
+
+        _ = enqueue { resource.lines.append("written") }
+        XCTAssertEqual(lock.read { resource.lines }, ["written"])
+    }
+
     func testAPropertyGetterSeesTheWritesBeforeIt() {
         for number in 1...100 {
             lock.enqueueWrite {
