@@ -3,7 +3,8 @@
  *
  *   seccomp          filters of system calls, where emulated_calls.c can't stand in for one
  *   memory-limit     RLIMIT_AS
- *   busy-fork        a fork while other threads run, after which the child can start threads */
+ *   busy-fork        a fork while other threads run, after which the child can start threads, and each of its threads
+ *                    can end, the one that forked too */
 #include "child.h"
 
 #include <linux/filter.h>
