@@ -99,7 +99,7 @@ static void is_granted_and_begins(void) {
 }
 static void comes_meanwhile(void) {
     explore_wait(&shared->called, 1); /* the first was granted */
-    queue_async(1, HIGH, 1, CSK_NEVER, note);
+    comes(1, HIGH);
     EXPECT(raise_holder(HIGH) != CSK_SEM_HOLDER_NOT_TOLD); /* it sees for itself, or has said who it is */
     explore_set(&shared->flags[2], 1);
 }

@@ -8,6 +8,7 @@
 static struct tasks {
     bool has_left[EXPLORE_THREADS];  /* it has given its permit back for good: nobody may use it any more */
     int32_t raised[EXPLORE_THREADS]; /* to what */
+    int32_t level[EXPLORE_THREADS];  /* at which it is counted */
 } * tasks;
 
 static uint64_t number_of(int thread) { return 16 + (uint64_t)thread; }
@@ -45,16 +46,21 @@ static uint64_t raise_holder(uint8_t urgency) {
     return holder;
 }
 
-/* Waits as a task does: the rank is its urgency too. */
-__attribute__((unused)) static void waits(int index, int32_t priority) {
+/* Waits as a task does: its urgency is its priority. */
+__attribute__((unused)) static void comes(int index, int32_t priority) {
     queue_async(index, priority, 1, CSK_NEVER, note);
+    tasks->level[me()] = priority >= HIGH;
+    csk_sem_count_urgent(sem, tasks->level[me()], 1);
+}
+__attribute__((unused)) static void waits(int index, int32_t priority) {
+    comes(index, priority);
     raise_holder((uint8_t)priority);
     explore_wait(&shared->called, 1);
 }
 __attribute__((unused)) static void begin(void) {
-    csk_rank_t highest = csk_sem_begin_holding(sem, number_of(me()));
-    if (highest != CSK_SEM_NOBODY_WAITS && tasks->raised[me()] < highest / 4)
-        tasks->raised[me()] = (int32_t)(highest / 4);
+    csk_sem_count_urgent(sem, tasks->level[me()], -1);
+    int32_t highest = csk_sem_begin_holding(sem, number_of(me())) == 1 ? HIGH : 0;
+    if (tasks->raised[me()] < highest) tasks->raised[me()] = highest;
 }
 
 #endif

@@ -22,13 +22,13 @@ class KernelWait: RankedWait, GateWaiterOwner, @unchecked Sendable {
     final var resolvingQueue: DispatchQueue? { nil }
 
     final func gateResolved(_ status: Int32) {
-        if status != 0 || isGranted() { resolve(status) }
+        if isDecided(status) { resolve(status) }
     }
 
-    /// The kernel has granted the wait, and the task does not go on before this returns. The thread holds no lock of
+    /// The kernel has decided the wait, and the task does not go on before this returns. The thread holds no lock of
     /// the library, but may hold others, and may be the timers' thread. Returns false if the override resolves the wait
     /// itself, later.
-    func isGranted() -> Bool { true }
+    func isDecided(_ status: Int32) -> Bool { true }
 
     /// Resolves the wait with `ECANCELED` at the object, if it has not been granted. It returns the kernel's status.
     func cancel(_ waiter: UnsafeMutablePointer<csk_waiter_t>) -> Int32 {

@@ -1,6 +1,11 @@
 import CSyncKernel
+import Synchronization
 
 /// A task that waits for permits of a semaphore.
+///
+/// It is counted there at the urgency of its task, whatever priority the call names, until its wait is decided. An
+/// escalation moves it to a higher level. It is counted before it looks for the holder: whoever begins to hold before
+/// that is found and raised, and whoever begins later finds the count.
 @safe
 final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let semaphore: UnsafeMutablePointer<csk_sem_t>
@@ -10,8 +15,9 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     private let task: UInt
     /// The task's own priority when it was queued.
     private var ownPriority = TaskPriority.background
-    /// Whether it waits at a named priority, and so keeps its place.
-    private var isNamed = false
+    /// The level at which it is counted; `noLevel`, from where it may move up; or `decided`.
+    private let counted = Atomic(SemaphoreWait.noLevel)
+    private static let noLevel: Int32 = -1, decided: Int32 = -2
 
     private init(_ semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject, _ task: UInt) {
         unsafe self.semaphore = semaphore
@@ -27,7 +33,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     /// Waits until permits of the semaphore, which `owner` keeps, are the task's. It returns 0 or an errno value.
     ///
     /// The rank is that of `priority`, or of the request, or else the task's own, which an escalation raises. The
-    /// recorded holder is raised with it. `task` is the calling task, if it will record itself too.
+    /// recorded holder is raised to the task's own priority. `task` is the calling task, if it will record itself too.
     static func acquire(
         _ permits: UInt32, at semaphore: UnsafeMutablePointer<csk_sem_t>, of owner: AnyObject,
         for task: UInt = 0, naming priority: CommandPriority?, deadline: Int64
@@ -38,8 +44,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                 semaphore, RequestPriority.rankOfTask(naming: priority), permits, deadline)
         }
         let wait = unsafe SemaphoreWait(semaphore, of: owner, task)
-        wait.isNamed = !RequestPriority.isOfTask(naming: priority)
-        return await wait.following(ifOwn: !wait.isNamed) {
+        return await wait.following(ifOwn: RequestPriority.isOfTask(naming: priority)) {
             await wait.acquire(permits, naming: priority, deadline)
         }
     }
@@ -54,32 +59,59 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                     unsafe csk_sem_wait_async(semaphore, rank, $0, permits, deadline, $1, $2)
                 }
             }
-            if status == 0 { raiseHolder(from: CommandRank.taskPriority(of: rank)) }
+            if status == 0 { raiseHolder() } else { endCounting() }
             return status
         }
     }
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, rank, $0) } }
 
-    /// A hand-off before this call sees the priority of the wait, but not a higher one of the task.
-    private func raiseHolder(from priority: TaskPriority) {
-        holder.raise(to: max(priority, ownPriority), for: self, followsUp: ownPriority > priority)
+    /// An escalation that came before the task was queued has found nobody waiting, and has counted the task.
+    private func raiseHolder() {
+        count(at: ownPriority)
+        guard let urgency = WaiterUrgency(rawValue: counted.load(ordering: .acquiring)) else { return }
+        holder.raise(to: max(ownPriority, urgency.priority), for: self)
     }
 
     override var isChained: Bool { true }
     override func isEscalated(to priority: TaskPriority) {
-        holder.raiseLater(to: priority, for: self, followsUp: isNamed)
+        count(at: priority)
+        holder.raiseLater(to: priority, for: self)
     }
 
     /// The task has the permits from now on. If more urgent waiters are behind it, it is raised while it is still
     /// suspended: an enqueued task keeps its place there. Raising calls users' handlers, so a separate task does it,
     /// not under the granter's locks.
-    override func isGranted() -> Bool {
-        guard task != 0, let priority = holder.begin(task), priority > ownPriority else { return true }
+    override func isDecided(_ status: Int32) -> Bool {
+        endCounting()
+        guard status == 0, task != 0, let priority = holder.begin(task), priority > ownPriority else { return true }
         Task.detached(priority: priority) { [self] in
             RuntimeFacts.escalate(taskAt: task, to: priority)
             resolve(0)
         }
         return false
+    }
+
+    // MARK: - Its count
+
+    /// Counts it at the level of that priority, if it is counted at none or a lower one.
+    private func count(at priority: TaskPriority) {
+        guard let level = WaiterUrgency(priority)?.rawValue else { return }
+        var before = counted.load(ordering: .acquiring)
+        while before != Self.decided, before < level {
+            change(level, by: 1)
+            let (exchanged, found) = counted.compareExchange(
+                expected: before, desired: level, ordering: .acquiringAndReleasing)
+            change(exchanged ? before : level, by: -1)
+            before = exchanged ? level : found
+        }
+    }
+
+    private func endCounting() {
+        change(counted.exchange(Self.decided, ordering: .acquiringAndReleasing), by: -1)
+    }
+
+    private func change(_ level: Int32, by change: Int32) {
+        if level != Self.noLevel, level != Self.decided { unsafe csk_sem_count_urgent(semaphore, level, change) }
     }
 }

@@ -37,10 +37,39 @@ struct HolderPriorityTests {
         #expect(try await holder.value == priority)
     }
 
+    /// Naming one gets the waiter no thread sooner, so the holder needs none sooner either.
     @Test
-    func aNamedPriorityRaisesTheHolderToo() async throws {
-        let mutex = AsyncMutex(0), holder = await holder(of: mutex, .background)
-        let waiter = Task.detached(priority: .background) { try await mutex.withLock(priority: .high) { $0 += 1 } }
+    func aNamedPriorityRaisesNoHolder() async throws {
+        let mutex = AsyncMutex(0), isInside = Flag(), leave = Door(), found = Shared(TaskPriority?.none)
+        let holder = Task.detached(priority: .background) {
+            try await mutex.withLock { _ in
+                isInside.raise()
+                await leave.pass()
+                found.access { $0 = Task.currentPriority }
+            }
+        }
+        await waitUntil { isInside.isRaised }
+        // It has come so far that it would have raised the holder.
+        let waiter = Task.immediate(priority: .background) { try await mutex.withLock(priority: .high) { $0 += 1 } }
+        #expect(mutex.waitingCount == 1)
+        leave.open()
+        await waitUntil { found.value != nil } // whoever awaits the task's value raises it
+        #expect(found.value == .background)
+        try await holder.value
+        try await waiter.value
+    }
+
+    /// The task stands where it knows its priority, and is not counted yet.
+    @Test
+    func anEscalationJustBeforeAWaitIsQueuedRaisesTheHolder() async throws {
+        let mutex = AsyncMutex(0), pause = StepPause("SemaphoreWait: knows its rank")
+        let holder = await holder(of: mutex, .background)
+        let waiter = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            try await pause.within { try await mutex.withLock { $0 += 1 } }
+        }
+        await pause.isReached()
+        waiter.escalatePriority(to: .high)
+        pause.goOn()
         await waitUntil { mutex.isFree }
         try await waiter.value
         #expect(try await holder.value == .background)
@@ -99,16 +128,18 @@ struct HolderPriorityTests {
         #expect(raised.value == 2)
     }
 
-    /// It stays behind one of the same rank, which gets its priority all the same.
-    @Test
-    func whoWaitsAtALowerPriorityRaisesTheNextHolderToo() async throws {
+    /// It stays behind one of the same rank, which gets its priority all the same, whether it has it from the beginning
+    /// or by an escalation.
+    @Test(arguments: [TaskPriority.high, .low, .background])
+    func whoWaitsAtALowerPriorityRaisesTheNextHolderToo(priority: TaskPriority) async throws {
         let mutex = AsyncMutex(0), leave = Door(), first = await holder(of: mutex, .medium, until: leave)
         let next = Task.detached(priority: .background) {
             try await mutex.withLock(priority: .normal) { _ in await untilRaised() }
         }
         await waitUntil { mutex.waitingCount == 1 }
-        let urgent = Task.detached(priority: .high) { try await mutex.withLock(priority: .normal) { $0 += 1 } }
+        let urgent = Task.detached(priority: priority) { try await mutex.withLock(priority: .normal) { $0 += 1 } }
         await waitUntil { mutex.waitingCount == 2 }
+        urgent.escalatePriority(to: .high)
         leave.open()
         await waitUntil { mutex.isFree && mutex.waitingCount == 0 }
         for task in [next, urgent] { try await task.value }

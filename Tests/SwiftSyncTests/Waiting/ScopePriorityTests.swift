@@ -45,11 +45,60 @@ struct ScopePriorityTests {
         #expect(semaphore.availablePermits == 1)
     }
 
-    @Test(arguments: Way.allCases)
-    private func aNamedPriorityRaisesTheTaskInsideToo(way: Way) async throws {
-        let semaphore = PrioritySemaphore(value: 1), task = await inside(semaphore)
-        try await waiter(at: semaphore, .background, by: way, naming: .high).value
-        #expect(try await task.value == .high)
+    /// One that was cancelled, and one that came too late, are behind it no more.
+    @Test
+    func whoGaveUpRaisesNobodyThatIsLetIn() async throws {
+        let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none)
+        let late = Task.detached(priority: .high) { try await semaphore.wait(timeout: .milliseconds(1)) }
+        await #expect(throws: PrioritySemaphoreError.timedOut) { try await late.value }
+        let cancelled = waiter(at: semaphore, .high, by: .wait)
+        await waitUntil { semaphore.waitingCount == 1 }
+        cancelled.cancel()
+        await #expect(throws: PrioritySemaphoreError.cancelled) { try await cancelled.value }
+        let low = Task.detached(priority: .background) {
+            try await semaphore.withPermit { found.access { $0 = Task.currentPriority } }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        try semaphore.signal()
+        await waitUntil { found.value != nil }
+        #expect(found.value == .background)
+        try await low.value
+    }
+
+    @Test
+    func whoMovedUpIsCountedOnce() async throws {
+        let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none)
+        let escalated = waiter(at: semaphore, .low, by: .wait)
+        await waitUntil { semaphore.waitingCount == 1 }
+        escalated.escalatePriority(to: .high)
+        try semaphore.signal()
+        try await escalated.value
+        try await semaphore.wait()
+        let low = Task.detached(priority: .background) {
+            try await semaphore.withPermit { found.access { $0 = Task.currentPriority } }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        try semaphore.signal()
+        await waitUntil { found.value != nil }
+        #expect(found.value == .background)
+        try await low.value
+    }
+
+    /// Naming one gets the waiter no thread sooner.
+    @Test
+    func aNamedPriorityRaisesNobodyThatIsLetIn() async throws {
+        let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none)
+        let low = Task.detached(priority: .background) {
+            try await semaphore.withPermit(priority: .high) { found.access { $0 = Task.currentPriority } }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        let other = waiter(at: semaphore, .background, by: .wait, naming: .high)
+        await waitUntil { semaphore.waitingCount == 2 }
+        try semaphore.signal()
+        await waitUntil { found.value != nil }
+        #expect(found.value == .background)
+        try await low.value
+        try await other.value
     }
 
     @Test(arguments: Way.allCases, [nil, CommandPriority.low])

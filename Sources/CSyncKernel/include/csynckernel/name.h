@@ -101,9 +101,11 @@ typedef struct csk_placed_sem {
 /* A semaphore of one permit that knows its holder, for views and for the deadlock watch. It records the holder itself
  * (csk_held_sem_begin_noting), or the holder sets it (csk_held_sem_begin, csk_sem_set_holder,
  * csk_sem_set_holding_thread). */
+#define CSK_SEM_URGENCIES 4
 typedef struct csk_held_sem {
     csk_placed_sem_t placed;
     uint64_t holder;
+    int32_t urgent[CSK_SEM_URGENCIES]; /* of those that wait, how many are so urgent: csk_sem_count_urgent */
 } csk_held_sem_t;
 /* A semaphore of any number of permits. Tasks may take some for a scope, at whose end they give them back themselves.
  * The semaphore knows the last one to begin a scope (csk_scoped_sem_begin). */
@@ -135,6 +137,7 @@ static inline void csk_sem_set_place(csk_placed_sem_t *placed, csk_place_t place
  * is STRICT: the permit goes from holder to holder. It is not shared yet. */
 static inline void csk_held_sem_begin(csk_held_sem_t *held) {
     held->holder = 0;
+    for (int level = 0; level < CSK_SEM_URGENCIES; level++) held->urgent[level] = 0;
     held->placed.sem.has_holder = 1;
     held->placed.sem.limit_and_policy |= CSK_SEM_STRICT;
 }
@@ -185,15 +188,20 @@ static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t perm
     else if (found == task) __atomic_compare_exchange_n(scope, &found, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return CSK_LIKELY(csk_sem_give_fast(sem, permits)) ? 0 : csk_sem_end_scope_slow(sem, task, permits);
 }
-/* The next three let a waiter raise the priority of the task that has the permit: at a semaphore of one permit whose
+/* The next four let a waiter raise the priority of the task that has the permit: at a semaphore of one permit whose
  * holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
  * longer than the internal lock.
  *
- * Called for a task that had to wait, once the permit is its own: it is the holder from then on. Returns the highest
- * rank of those that wait, to which the task is to be raised; CSK_SEM_NOBODY_WAITS without waiters. A later caller pins
- * it. */
-#define CSK_SEM_NOBODY_WAITS INT64_MIN
-CSK_API csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
+ * How urgent a task is may differ from the rank at which it waits. So it is counted at its own level, of
+ * CSK_SEM_URGENCIES: by a change of 1 before it looks for the holder, and by -1 once its wait is decided. */
+static inline void csk_sem_count_urgent(csk_sem_t *sem, int32_t level, int32_t change) {
+    __atomic_fetch_add(&((csk_held_sem_t *)(void *)sem)->urgent[level], change, __ATOMIC_RELAXED);
+}
+/* Called for a task that had to wait, once the permit is its own: it is the holder from then on. Returns the highest
+ * level at which one is counted that waits, to which the task is to be raised; CSK_SEM_NOBODY_URGENT without one. A
+ * later caller pins it. */
+#define CSK_SEM_NOBODY_URGENT (-1)
+CSK_API int32_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task);
 /* Called by a waiter, or for it, once it is queued. Returns the holder, if it was not notified of a waiter as urgent as
  * this one yet: 1 to 254, more is more urgent. It keeps the holder from giving the permit back, and so from ending,
  * until csk_sem_unpin_holder: a post, or the end of the task's scope, blocks until then. So nothing may come between
@@ -219,7 +227,7 @@ CSK_STATIC_ASSERT(offsetof(csk_placed_pqueue_t, place) == sizeof(csk_pqueue_t), 
 CSK_STATIC_ASSERT(sizeof(csk_placed_gate_t) == 104, "csk_placed_gate_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_placed_rwlock_t) == 64, "csk_placed_rwlock_t is part of the ABI");
 CSK_STATIC_ASSERT(sizeof(csk_placed_sem_t) == 80, "csk_placed_sem_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_held_sem_t) == 88, "csk_held_sem_t is part of the ABI");
-CSK_STATIC_ASSERT(sizeof(csk_scoped_sem_t) == 104, "csk_scoped_sem_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_held_sem_t) == 104, "csk_held_sem_t is part of the ABI");
+CSK_STATIC_ASSERT(sizeof(csk_scoped_sem_t) == 120, "csk_scoped_sem_t is part of the ABI");
 
 #endif

@@ -7,13 +7,22 @@ void csk_scoped_sem_begin(csk_scoped_sem_t *scoped) {
     scoped->scope = scoped->raised = 0;
 }
 
-csk_rank_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
+static bool is_counted(const csk_held_sem_t *held, int32_t level) {
+    return csk_load(&held->urgent[level], CSK_RELAXED) > 0;
+}
+static int32_t highest_level(const csk_held_sem_t *held) {
+    if (is_counted(held, 3)) return 3;
+    if (is_counted(held, 2)) return 2;
+    if (is_counted(held, 1)) return 1;
+    return is_counted(held, 0) ? 0 : CSK_SEM_NOBODY_URGENT;
+}
+
+int32_t csk_sem_begin_holding(csk_sem_t *sem, uint64_t task) {
     csk_sem_lock_queue(sem);
     if (csk_sem_has_scopes(sem)) csk_sem_begin_scope(sem, task);
     else csk_sem_set_holder(sem, task);
     sem->urgency = 0;
-    const csk_heap_node_t *first = csk_heap_top(&sem->waiters);
-    csk_rank_t highest = first != NULL ? first->rank : CSK_SEM_NOBODY_WAITS;
+    int32_t highest = highest_level((const csk_held_sem_t *)(const void *)sem);
     csk_queue_unlock(&sem->queue_lock);
     return highest;
 }
@@ -40,7 +49,6 @@ static uint64_t holder_to_raise(const csk_sem_t *sem, uint8_t urgency) {
 
 uint64_t csk_sem_pin_holder(csk_sem_t *sem, uint8_t urgency) {
     bool has_scopes = csk_sem_has_scopes(sem);
-    if (has_scopes && csk_load(&csk_sem_scoped(sem)->scope, CSK_RELAXED) == 0) return 0;
     uint64_t holder = 0;
     csk_sem_lock_queue(sem);
     if (sem->waiters.root != NULL) holder = has_scopes ? scope_to_raise(sem, urgency) : holder_to_raise(sem, urgency);

@@ -111,17 +111,20 @@
  *              bit 31      a thread waits for their end: a park word
  *   urgency    the highest priority of which the holder was notified; 0: of none; SEM_SEES_FOR_ITSELF: it was granted
  *              the permit, and has not begun to hold it (csk_sem_begin_holding), which notifies it of all waiters
+ *   urgent     at each level of urgency, how many tasks wait. A task changes it without the lock: up before it looks
+ *              for the holder, down once its wait is decided. In a child of fork the parent's stay counted, so a holder
+ *              there may be raised for nobody
  *
- * All are changed under the queue lock. Argument: a pinning thread finds WAITERS set under the queue lock, and sets
- * `pins`, for which WAITERS stays set (csk_sem_is_busy). So a post from then on comes to the queue lock, and waits
- * there while pins is not 0. A post that came before has compared a word without WAITERS, and its task has written
- * the holder as 0 before that; the step that set WAITERS acquires it. Then the pinning thread reads 0, or a later
- * holder of which the same is true. Under the queue lock no other waiter is granted the permit, so the holder that is
- * read has it.
+ * The first two are changed under the queue lock. Argument: a pinning thread finds WAITERS set under the queue lock,
+ * and sets `pins`, for which WAITERS stays set (csk_sem_is_busy). So a post from then on comes to the queue lock, and
+ * waits there while pins is not 0. A post that came before has compared a word without WAITERS, and its task has
+ * written the holder as 0 before that; the step that set WAITERS acquires it. Then the pinning thread reads 0, or a
+ * later holder of which the same is true. Under the queue lock no other waiter is granted the permit, so the holder
+ * that is read has it.
  *
  * A thread that takes the permit without the queue lock writes the holder shortly after. Until then it can't be pinned,
  * which csk_sem_pin_holder says. No waiter misses one that was granted the permit: both steps are taken under the queue
- * lock, and the second one sees the first.
+ * lock, and the second one sees the first: the waiter finds the holder, or the holder finds the waiter counted.
  *
  * Scopes (csk_scoped_sem_t). Any thread may post there, so a post waits for no pin, but the end of a scope waits
  * for those of its own task. `scope` is written without the lock by the begin of a scope, and by its end, if it is
