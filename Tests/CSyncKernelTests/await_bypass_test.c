@@ -61,6 +61,7 @@ static int passes_before(csk_gate_attr_t attr, csk_rank_t rank) {
         leave();
     }
     int passes = overtaken - 1;
+    CHECK_STATUS(csk_gate_raise_watch(&gate, unnamed(HIGH), &high), EINVAL);
     CHECK_STATUS(csk_gate_unwatch(&gate, &high), 0);
     CHECK_STATUS(csk_gate_unwatch(&gate, &closed), 0);
     CHECK_STATUS(csk_gate_unwatch(&gate, &low), is_served ? ENOENT : 0);

@@ -219,6 +219,7 @@ static void a_waiter_that_is_raised_goes_first(void) {
                          0);
         CHECK_STATUS(csk_gate_close(&gate, &closing, note_call, NULL), 0);
         CHECK_STATUS(csk_gate_raise(&gate, INT64_MIN, &waiters[0]), EINVAL);
+        CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_UNNAMED), &waiters[0]), EINVAL);
         CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_BACK), &closing), ENOENT);
         CHECK_STATUS(csk_gate_raise(&gate, csk_rank(-1, CSK_PLACE_BACK), &waiters[2]), 0); /* that is lower */
         CHECK_STATUS(csk_gate_raise(&gate, csk_rank(1, CSK_PLACE_BACK), &waiters[0]), 0);
