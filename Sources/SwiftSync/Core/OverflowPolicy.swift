@@ -34,9 +34,9 @@ public enum OverflowPolicy: Sendable, Hashable {
     ///
     /// A ``WorkQueue`` drops closures, and callers of `run(timeout:)` and `sync(timeout:)`: these get an error whose
     /// reason is ``SyncErrorReason/cancelled``. A new caller of `sync(timeout:)` drops nothing: it waits beyond the
-    /// capacity. Such a work queue has only one priority, its own; work that names another priority is queued at the
-    /// queue's. A ``FIFOQueue`` or ``ActorQueue`` drops what `enqueue` has accepted; tasks that wait for their turn
-    /// take no room from other work there.
+    /// capacity. Nor does one of `run(timeout:)` whose time is over before it is queued. Such a work queue has only one
+    /// priority, its own; work that names another priority is queued at the queue's. A ``FIFOQueue`` or ``ActorQueue``
+    /// drops what `enqueue` has accepted; tasks that wait for their turn take no room from other work there.
     case dropOldest
 
     /// The kernel's number for the policy.

@@ -80,6 +80,8 @@ final class SuspendedWork: TurnWait, @unchecked Sendable {
         var flags = CSK_WORK_COUNTED
         if barrier { flags |= CSK_WORK_BARRIER }
         if case .suspending = admission, core.callersWaitForRoom { return unsafe submitWhenRoom(plain, flags) }
+        // Its time is over already: it would drop the oldest work, and not run.
+        if Deadline.hasPassedMeanwhile(deadline), core.dropsOldest { return ETIMEDOUT }
         if case .always = admission { flags |= CSK_WORK_OWN_TURN }
         return unsafe csk_workqueue_submit(core.queue, rank, plain, flags, Deadline.never, Self.called)
     }
@@ -168,6 +170,9 @@ extension WorkQueueCore {
     var callersWaitForRoom: Bool {
         unsafe csk_workqueue_capacity(queue) != 0 && csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_WAIT)
     }
+
+    /// True for a queue that drops its oldest work when it is full.
+    var dropsOldest: Bool { unsafe csk_workqueue_when_full(queue) == Int32(CSK_WORKQUEUE_DROP_OLDEST) }
 
     /// Runs `body` in the queue, as a part of the calling task. The call is never refused and never dropped.
     @concurrent

@@ -47,9 +47,7 @@ struct WorkQueueCore: @unchecked Sendable {
     /// The rank of a priority; for nil, the queue's own rank. All work of a queue that drops its oldest work has one
     /// priority.
     func rank(of priority: CommandPriority?) -> Int64 {
-        guard let priority, unsafe csk_workqueue_when_full(queue) != Int32(CSK_WORKQUEUE_DROP_OLDEST) else {
-            return ownRank
-        }
+        guard let priority, !dropsOldest else { return ownRank }
         return CommandRank.of(priority)
     }
 

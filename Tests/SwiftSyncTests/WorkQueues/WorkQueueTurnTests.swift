@@ -252,12 +252,13 @@ struct WorkQueueTurnTests {
         #expect(ran.value == 201)
     }
 
-    @Test
-    func aRunWithoutTimeDropsNothingOfAFullQueue() async throws {
+    /// One whose time was over before it came to the queue dropped the oldest work, and did not run.
+    @Test(arguments: [0, 1])
+    func aRunWithoutTimeDropsNothingOfAFullQueue(nanoseconds: Int) async throws {
         let queue = WorkQueue(name: "zero", capacity: 1, whenFull: .dropOldest), ran = Flag()
         let blocked = Blocked(queue)
         queue.async { ran.raise() }
-        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .zero) {} }
+        await #expect(throws: WorkQueueError.timedOut) { try await queue.run(timeout: .nanoseconds(nanoseconds)) {} }
         blocked.release()
         try await queue.drain()
         #expect(ran.isRaised)
