@@ -134,8 +134,10 @@ public final class ActorQueue<ActorType: Actor>: OrderedTaskQueue {
     ///
     /// If the task is cancelled before `work` begins, or `work` has not begun after `timeout`, the task gives its turn
     /// up, and `work` does not run. Work that has begun is not interrupted. With a timeout of zero or less, `work` runs
-    /// only if nothing stands before it in the queue. A task whose turn has come while the actor runs something else
-    /// returns only once the actor is free. A call before an actor was adopted stops the program with a message.
+    /// only if nothing stands before it in the queue, and then waits for the actor however long that takes. Any other
+    /// timeout is for both: a nanosecond is over before the task has come to a free actor. A task whose turn has come
+    /// while the actor runs something else returns only once the actor is free. A call before an actor was adopted
+    /// stops the program with a message.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, which the end of the actor gives too, ``OrderedQueueError/cancelled``,

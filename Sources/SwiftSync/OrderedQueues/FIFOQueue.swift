@@ -127,8 +127,8 @@ public final class FIFOQueue: OrderedTaskQueue {
 
     /// Runs work that may throw in its turn, waits for it, and rethrows its error.
     ///
-    /// If the task is cancelled before its turn, or the turn has not come after `timeout`, it gives the turn up. Work
-    /// that has begun is not interrupted.
+    /// If the task is cancelled before its turn, or the turn has not come after `timeout`, it gives the turn up. A free
+    /// turn is taken whatever the timeout is. Work that has begun is not interrupted.
     ///
     /// - Throws: ``OrderedQueueError/full`` if the queue is full and its `whenFull` is `refuse`,
     ///   ``OrderedQueueError/shutDown``, ``OrderedQueueError/cancelled``, ``OrderedQueueError/timedOut`` after

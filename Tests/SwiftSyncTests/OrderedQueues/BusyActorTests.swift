@@ -48,6 +48,11 @@ struct BusyActorTests {
         await expect(.cancelled, of: call)
     }
 
+    /// It is over before the task has come to the actor, which is free.
+    @Test func aTimeoutOfANanosecondIsOverBeforeTheWorkBegins() async {
+        await expect(.timedOut, of: call(timeout: .nanoseconds(1)))
+    }
+
     @Test func aTimeoutOfZeroIsThatOfTheTurnAlone() async throws {
         actor.executor.suspend()
         let call = call(timeout: .zero)

@@ -106,7 +106,7 @@ struct FIFOQueueWaitingTests {
     @Test
     func aTaskWhoseTimeHasPassedGivesUpItsTurnAndItsRoom() async throws {
         let queue = FIFOQueue(capacity: 1, whenFull: .refuse), ledger = Ledger(), door = await queue.stopAtDoor()
-        for timeout in [Duration.zero, .seconds(-1), .milliseconds(1)] {
+        for timeout in [Duration.zero, .seconds(-1), .nanoseconds(1), .milliseconds(1)] {
             await #expect(throws: OrderedQueueError.timedOut) {
                 try await queue.enqueueAndWait(timeout: .after(timeout)) { mustNotRun() }
             }
@@ -120,6 +120,7 @@ struct FIFOQueueWaitingTests {
         door.open()
         try await queue.drain(timeout: .seconds(Int64.max))
         #expect(try await queue.enqueueAndWait(timeout: .zero) { 1 } == 1, "a free queue is tried once")
+        #expect(try await queue.enqueueAndWait(timeout: .nanoseconds(1)) { 1 } == 1)
     }
 
     @Test
