@@ -31,6 +31,67 @@ static void those_let_in_at_once_all_count(void) {
     CHECK_STATUS(csk_sem_destroy(&permits), 0);
 }
 
+/* A post tells the one that waits, and the next one, for which there is no room beside that, hands its permit over. The
+ * profile once counted such a wait twice. Where the thread was faster, the second post finds no waiter. */
+static void add_of_priority_46(const csk_profile_entry_t *entry, void *contentions) {
+    if (entry->priority == 46) ((double *)contentions)[entry->side] += entry->contentions;
+}
+static void *take_of_one(void *permits) {
+    CHECK_STATUS(csk_sem_wait(permits, 46, 1), 0);
+    return NULL;
+}
+static void who_is_told_and_then_handed_over_counts_once(void) {
+    enum { ROUNDS = 50 };
+    csk_sem_t permits;
+    double contentions[2] = { 0 };
+    CHECK_STATUS(csk_sem_init(&permits, 0, 1), 0);
+    CHECK_STATUS(csk_profile_start(1), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t thread = start_thread(take_of_one, &permits);
+        wait_until(csk_sem_waiting(&permits) == 1);
+        CHECK_STATUS(csk_sem_post(&permits, 1), 0);
+        CHECK_STATUS(csk_sem_post(&permits, 1), 0);
+        join_thread(thread);
+        CHECK_STATUS(csk_sem_trywait(&permits, 0, 1), 0);
+    }
+    csk_profile_stop();
+    csk_profile_read(add_of_priority_46, contentions);
+    for (int side = 0; side < 2; side++) CHECK(contentions[side] > ROUNDS - 0.01 && contentions[side] < ROUNDS + 0.01);
+    CHECK_STATUS(csk_sem_destroy(&permits), 0);
+}
+
+/* The one that waits at a gate is told, finds it taken again, and is told by the next that leaves. */
+static void add_of_priority_47(const csk_profile_entry_t *entry, void *contentions) {
+    if (entry->priority == 47) ((double *)contentions)[entry->side] += entry->contentions;
+}
+static void *enter_and_leave(void *gate) {
+    CHECK_STATUS(csk_gate_lock(gate, 47), 0);
+    CHECK_STATUS(csk_gate_unlock(gate), 0);
+    return NULL;
+}
+static void who_comes_in_vain_counts_once(void) {
+    enum { ROUNDS = 50 };
+    csk_gate_t gate = CSK_GATE_INITIALIZER;
+    double contentions[2] = { 0 };
+    CHECK_STATUS(csk_profile_start(1), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_STATUS(csk_gate_lock(&gate, 47), 0);
+        pthread_t thread = start_thread(enter_and_leave, &gate);
+        wait_until(csk_gate_waiting(&gate) == 1);
+        CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        /* As long as the other one is not awake the gate is free. */
+        if (csk_gate_trylock(&gate, 47) == 0) {
+            for (int64_t until_ns = csk_platform_now() + 300000; csk_platform_now() < until_ns;) sched_yield();
+            CHECK_STATUS(csk_gate_unlock(&gate), 0);
+        }
+        join_thread(thread);
+    }
+    csk_profile_stop();
+    csk_profile_read(add_of_priority_47, contentions);
+    for (int side = 0; side < 2; side++) CHECK(contentions[side] > ROUNDS - 0.01 && contentions[side] < ROUNDS + 0.01);
+    CHECK_STATUS(csk_gate_destroy(&gate), 0);
+}
+
 static csk_gate_t gate, strict;
 static csk_sem_t sem;
 static csk_rwlock_t rwlock;
@@ -86,4 +147,5 @@ static void who_lets_in_is_counted_up_to_then(void) {
     CHECK_LE(after_ns[CSK_PROFILE_LET_IN] - before_ns[CSK_PROFILE_LET_IN], waited_ns);
 }
 
-TEST_MAIN(TEST(those_let_in_at_once_all_count), TEST(who_lets_in_is_counted_up_to_then))
+TEST_MAIN(TEST(those_let_in_at_once_all_count), TEST(who_is_told_and_then_handed_over_counts_once),
+          TEST(who_comes_in_vain_counts_once), TEST(who_lets_in_is_counted_up_to_then))

@@ -59,7 +59,8 @@ typedef struct csk_profile_entry {
     const uintptr_t *frames; /* return addresses, the innermost first; valid for good */
     const char *name;        /* the name or place (name.h) of what was waited for, up to 127 bytes of it; valid for
                                 good. NULL where there is none, and for LET_IN */
-    double contentions;      /* waits; not always a whole number, since short ones are weighted */
+    double contentions;      /* waits; not always a whole number, since short ones are weighted. A
+                                waiter that came in vain counts at the one that called it first */
     int64_t delay_ns;        /* how long they took together */
 } csk_profile_entry_t;
 

@@ -95,10 +95,11 @@ typedef struct csk_called {
     const void *object;
     uint32_t object_kind;
     csk_rank_t rank;
-    int64_t since_ns;     /* since when it waits */
-    int64_t waited_ns;    /* of a thread: for how long, or for how long since it was called before */
-    uint32_t how;         /* GRANTED_THREAD, or GRANTED_TRY */
-    bool is_thread, told; /* told: all that stands before is known */
+    int64_t since_ns;      /* since when it waits */
+    int64_t waited_ns;     /* of a thread: for how long, or for how long since it was called before */
+    uint32_t how;          /* GRANTED_THREAD, or GRANTED_TRY */
+    bool is_thread, again; /* again: it was called before */
+    bool told;             /* all that stands before is known */
 } csk_called_t;
 
 /* What became of works of a queue, and how many wait now. */

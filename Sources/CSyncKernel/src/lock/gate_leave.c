@@ -7,25 +7,11 @@
 
 /* ---- Who is called ----------------------------------------------------------------------------------------------- */
 
-/* Callbacks are reported as let in where their functions are called (waiter.c). */
-static __attribute__((noinline, cold)) void note_called(csk_called_t *called, const csk_gate_t *gate,
-                                                        const csk_waiter_t *next, enum csk_gate_call call) {
-    /* Before it is called: once it runs, its section may take the leaver's processor. */
-    int64_t told_ns = next->told_ns > next->since_ns ? next->told_ns : next->since_ns;
-    bool is_thread = next->function == NULL;
-    *called = (csk_called_t){ .object = gate,
-                              .object_kind = CSK_OBJECT_GATE,
-                              .rank = next->node.rank,
-                              .since_ns = next->since_ns,
-                              .waited_ns = is_thread ? csk_platform_now() - told_ns : 0,
-                              .how = call == GATE_GRANTS ? GRANTED_THREAD : GRANTED_TRY,
-                              .is_thread = is_thread,
-                              .told = true };
-}
 /* Called under the queue lock, before `next` is called; csk_tell_called reports it, after the release. */
 static inline void who_is_called(csk_called_t *called, const csk_gate_t *gate, const csk_waiter_t *next,
                                  enum csk_gate_call call) {
-    if (csk_waits_are_told() && next != NULL) note_called(called, gate, next, call);
+    if (csk_waits_are_told() && next != NULL)
+        csk_waiter_note_called(called, next, gate, CSK_OBJECT_GATE, call == GATE_GRANTS ? GRANTED_THREAD : GRANTED_TRY);
 }
 
 /* ---- Two words --------------------------------------------------------------------------------------------------- */
@@ -223,7 +209,7 @@ __attribute__((noinline)) void csk_gate_look_for_late(csk_gate_t *gate) {
     csk_gate_lock_queue(gate);
     csk_waiter_t *next = csk_gate_next(gate);
     int64_t now_ns = csk_platform_now();
-    bool coming = next != NULL && csk_load(&next->word, CSK_RELAXED) == WORD_TRY;
+    bool coming = next != NULL && csk_waiter_is_told(next);
     if (coming && now_ns - next->told_ns > GATE_LATE_NS) {
         if (csk_gate_pass_over(gate, now_ns)) csk_gate_publish(gate); /* this thread has the gate */
         next->told_ns = now_ns;

@@ -125,8 +125,7 @@ static inline uint64_t csk_gate_flags(const csk_gate_t *gate, const csk_waiter_t
     if (next == NULL) return csk_gate_is_ordered(gate) ? GATE_HAND_OVER : 0;
     bool hand_over = gate->policy == CSK_GATE_STRICT || gate->hand_over || next->function != NULL ||
                      csk_gate_overdue(gate) != NULL;
-    return GATE_WAITERS | (csk_load(&next->word, CSK_RELAXED) == WORD_TRY ? GATE_DESIGNATED : 0) |
-           (hand_over ? GATE_HAND_OVER : 0);
+    return GATE_WAITERS | (csk_waiter_is_told(next) ? GATE_DESIGNATED : 0) | (hand_over ? GATE_HAND_OVER : 0);
 }
 
 enum csk_gate_call { GATE_CALLS_NOBODY, GATE_DESIGNATES, GATE_GRANTS };

@@ -151,7 +151,7 @@ static bool make(const csk_sem_t *sem, change_t change, uint64_t *state) {
 /* Called under the queue lock. The head, if it was told. */
 static __attribute__((noinline, cold)) const csk_waiter_t *find_told(const csk_sem_t *sem) {
     const csk_waiter_t *first = csk_sem_first(sem);
-    return first != NULL && csk_load(&first->word, CSK_RELAXED) == WORD_TRY ? first : NULL;
+    return first != NULL && csk_waiter_is_told(first) ? first : NULL;
 }
 /* Called under the queue lock once it has served, where waits are reported; `before` was told before that. Whom it has
  * told is called by this thread, which is reported as at a gate (csk_tell_called). */
@@ -159,16 +159,7 @@ static __attribute__((noinline, cold)) void note_told(csk_called_t *called, cons
                                                       const csk_waiter_t *before) {
     csk_waiter_t *told = (csk_waiter_t *)find_told(sem);
     if (told == NULL || told == before) return;
-    int64_t now_ns = csk_platform_now(), from_ns = told->told_ns > told->since_ns ? told->told_ns : told->since_ns;
-    *called = (csk_called_t){ .object = sem,
-                              .object_kind = CSK_OBJECT_SEM,
-                              .rank = told->node.rank,
-                              .since_ns = told->since_ns,
-                              .waited_ns = now_ns - from_ns,
-                              .how = GRANTED_TRY,
-                              .is_thread = true,
-                              .told = true };
-    told->told_ns = now_ns;
+    told->told_ns = csk_waiter_note_called(called, told, sem, CSK_OBJECT_SEM, GRANTED_TRY);
 }
 
 /* Called under the queue lock. Makes the change where what the head was told of leaves no room for it: hands the head

@@ -38,8 +38,6 @@ static inline __attribute__((always_inline)) void grant(csk_sem_t *sem, csk_wait
 
 void csk_sem_grant(csk_sem_t *sem, csk_waiter_t *waiter, csk_effects_t *effects) { grant(sem, waiter, effects); }
 
-static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
-
 /* Whether just enough permits for it stay free until the head, which is `first`, comes for them. */
 static bool tries(const csk_sem_t *sem, const csk_waiter_t *first) {
     return !csk_sem_is_strict(sem) && first->function == NULL && !first->hand_over &&
@@ -49,7 +47,7 @@ static bool tries(const csk_sem_t *sem, const csk_waiter_t *first) {
 void csk_sem_serve(csk_sem_t *sem, uint64_t state, csk_effects_t *effects) {
     for (csk_waiter_t *first; (first = csk_sem_first(sem)) != NULL && first->permits <= csk_sem_free_in(state);) {
         if (first->permits == csk_sem_free_in(state) && tries(sem, first)) {
-            if (!is_told(first)) csk_waiter_tell(first, WORD_TRY, effects);
+            if (!csk_waiter_is_told(first)) csk_waiter_tell(first, WORD_TRY, effects);
             break;
         }
         state -= first->permits * CSK_SEM_PERMIT;

@@ -174,10 +174,11 @@ __attribute__((noinline)) void csk_profile_waited(const void *object, uint32_t o
     csk_profile_add(&key, &sample);
 }
 
-__attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, double weight) {
+__attribute__((noinline)) void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, bool again,
+                                                  double weight) {
     csk_profile_sample_t sample;
     if (!csk_profile_keeps(waited_ns, &sample)) return;
-    sample.contentions *= weight;
+    sample.contentions *= again ? 0 : weight;
     sample.delay_ns = (int64_t)((double)sample.delay_ns * weight);
     csk_profile_key_t key = { .side = CSK_PROFILE_LET_IN, .waiter = waiter, .rank = rank };
     key.stack = stack_of_thread();

@@ -46,8 +46,9 @@ void csk_profile_add(const csk_profile_key_t *key, const csk_profile_sample_t *s
 void csk_profile_count(const csk_profile_key_t *key, int64_t waited_ns);
 /* The calling thread has waited since then; of such waits one in so many is reported. */
 void csk_profile_waited(const void *object, uint32_t object_kind, csk_rank_t rank, int64_t since_ns, uint32_t one_in);
-/* The caller has let in a waiter that had waited for so long by then, and counts as so many. The object may be gone, so
- * its name is not reported. */
-void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, double weight);
+/* The caller has let in a waiter that had waited for so long by then, and counts as so many. `again`: it was called
+ * before, and its wait counts there; the rest of it is only a delay. The object may be gone, so its name is not
+ * reported. */
+void csk_profile_let_in(uint32_t waiter, csk_rank_t rank, int64_t waited_ns, bool again, double weight);
 
 #endif

@@ -59,6 +59,7 @@ typedef struct {
         csk_rank_t rank;
         int64_t waited_ns;
         uint32_t kind;
+        bool again;
     } drawn[LET_IN_COUNTED];
     uint32_t count;
     int64_t now_ns; /* before they are let in: their sections may take this thread's processor */
@@ -70,8 +71,9 @@ static void draw(let_in_t *let_in, const csk_waiter_t *waiter, uint32_t kind) {
     if (place >= LET_IN_COUNTED) place = csk_profile_draw() % let_in->count;
     if (place >= LET_IN_COUNTED) return;
     let_in->drawn[place].rank = waiter->node.rank;
-    /* Its wait up to then was counted when it was told: see sem.c. */
+    /* It was counted when it was told, with its wait up to then: see sem.c. */
     bool was_told = waiter->function == NULL && waiter->has_waited == CSK_OBJECT_SEM && waiter->told_ns != 0;
+    let_in->drawn[place].again = was_told;
     let_in->drawn[place].waited_ns = let_in->now_ns - (was_told ? waiter->told_ns : waiter->since_ns);
     let_in->drawn[place].kind = kind;
 }
@@ -94,7 +96,7 @@ void csk_subscribed_grants(csk_effects_t *effects, void (*perform)(csk_effects_t
     perform(effects);
     uint32_t drawn = let_in.count < LET_IN_COUNTED ? let_in.count : LET_IN_COUNTED;
     for (uint32_t i = 0; i < drawn; i++)
-        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].waited_ns,
+        csk_profile_let_in(let_in.drawn[i].kind, let_in.drawn[i].rank, let_in.drawn[i].waited_ns, let_in.drawn[i].again,
                            (double)let_in.count / drawn);
 }
 

@@ -101,5 +101,5 @@ void csk_subscribed_entered(const void *object, uint32_t object_kind, csk_rank_t
 
 void csk_subscribed_called(const csk_called_t *called) {
     if (called->waited_ns != 0 && csk_profile_is_on())
-        csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->waited_ns, 1);
+        csk_profile_let_in(CSK_PROFILE_THREAD, called->rank, called->waited_ns, called->again, 1);
 }

@@ -87,6 +87,23 @@ void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status) {
     if (hooks != NULL) hooks->callback_ended(waiter, object, status);
 }
 
+/* The clock is read before it is called: once it runs, its section may take this thread's processor. */
+__attribute__((noinline, cold)) int64_t csk_waiter_note_called(csk_called_t *called, const csk_waiter_t *waiter,
+                                                               const void *object, uint32_t object_kind, uint32_t how) {
+    bool is_thread = waiter->function == NULL, again = is_thread && waiter->told_ns > waiter->since_ns;
+    int64_t now_ns = csk_platform_now(), from_ns = again ? waiter->told_ns : waiter->since_ns;
+    *called = (csk_called_t){ .object = object,
+                              .object_kind = object_kind,
+                              .rank = waiter->node.rank,
+                              .since_ns = waiter->since_ns,
+                              .waited_ns = is_thread ? now_ns - from_ns : 0,
+                              .how = how,
+                              .is_thread = is_thread,
+                              .again = again,
+                              .told = true };
+    return now_ns;
+}
+
 void csk_effects_perform_waiting(csk_effects_t *effects) {
     csk_trampoline_begin_wait();
     csk_effects_perform(effects);

@@ -36,6 +36,10 @@ static inline uint32_t csk_waiter_state(const csk_waiter_t *waiter) {
     return CSK_LIKELY(state <= WAITER_LOST) ? state : WAITER_IDLE;
 }
 static inline void csk_waiter_set(csk_waiter_t *waiter, uint32_t state) { waiter->state = csk_process_mark() | state; }
+/* Whether a thread was told to try, and has neither entered nor given up. */
+static inline bool csk_waiter_is_told(const csk_waiter_t *waiter) {
+    return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY;
+}
 /* Whether some thread of this process is yet to call the waiter's function. */
 static inline bool csk_waiter_is_due(const csk_waiter_t *waiter) {
     return csk_load(&waiter->due, CSK_ACQUIRE) && !csk_queue_lock_is_old(waiter->state);
@@ -118,6 +122,12 @@ static inline void csk_waiter_list(csk_waiter_t *waiter, uint8_t object_kind) {
 }
 /* Its wait is over; no lock is held, and the waiter is still the caller's to read and write. */
 void csk_waiter_note_end(csk_waiter_t *waiter, const void *object, int status);
+
+/* Called under the queue lock, where waits are reported. Records that the calling thread calls the waiter, and `how`:
+ * GRANTED_THREAD or GRANTED_TRY. csk_tell_called reports it, after the release. Callbacks are reported as let in where
+ * their functions are called. Returns the time. */
+int64_t csk_waiter_note_called(csk_called_t *called, const csk_waiter_t *waiter, const void *object,
+                               uint32_t object_kind, uint32_t how);
 
 /* ---- Recorded under the queue lock, done after it ---------------------------------------------------------------- */
 
