@@ -91,8 +91,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
 
     /// Adds an element if there is room now. It never waits for room.
     ///
-    /// It returns false when the queue is full or shut down, and releases the element. The latter is reported to
-    /// ``SyncDiagnostics``.
+    /// It returns false when the queue is full or shut down, and releases the element. Neither is reported.
     /// - Complexity: O(1).
     @inlinable
     public func tryPush(_ element: sending Element, priority: CommandPriority = .normal) -> Bool {
@@ -100,7 +99,6 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         let status = unsafe withQueue { unsafe csk_pqueue_trypush($0, priority.rawValue, item.link) }
         if status == 0 { return true }
         item.destroy()
-        if status != EBUSY { reportRefusal(status) }
         return false
     }
 
