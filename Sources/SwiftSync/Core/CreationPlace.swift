@@ -34,6 +34,12 @@ extension csk_place_t {
         return unsafe csk_place_t(text: text, line: 0)
     }
 
+    /// The same for code that may outlive the object. It costs an allocation where the object has a name.
+    func copied() -> csk_place_t {
+        guard unsafe line == 0, let text = unsafe text else { return unsafe self }
+        return unsafe csk_place_t.copy(of: String(cString: text))
+    }
+
     /// Frees the copy of a name. The object calls this at its end.
     @inlinable
     func end() {

@@ -22,7 +22,7 @@ class AsyncCommand: GateWaiterOwner, @unchecked Sendable {
     @usableFromInline
     typealias Body = @Sendable (AsyncCommand, Int32) -> Ending
 
-    @safe private final let gate: UnsafeMutablePointer<csk_gate_t>
+    @safe final let gate: UnsafeMutablePointer<csk_gate_t>
     final let queue: DispatchQueue
     private final let body: Body
     /// The box, if the gate must last until the timers' thread is done with the command. Otherwise it is not needed:

@@ -1,3 +1,4 @@
+import CSyncKernel
 import Synchronization
 
 /// A closure that tells a command with manual completion that its section may end. Call it exactly once. Any thread may
@@ -20,26 +21,33 @@ public typealias CommandCompletionClosure = @Sendable () -> Void
 /// without a call, the object completes by itself, so that no waiter waits for ever. Either mistake is reported.
 ///
 /// The completing call takes the action, and no other code touches it afterwards. So a `done` that outlives its call
-/// keeps nothing of the value alive.
+/// keeps nothing of the value alive but its name, for a report.
+@safe
 final class ManualCompletion: @unchecked Sendable {
     private let isComplete = Atomic(false)
     private var action: (@Sendable () -> Void)?
+    private let place: csk_place_t
+    /// The value's address, which is its name if it has no other.
+    private let address: UInt
 
-    /// Makes the closure for the user. Only that closure keeps the object alive.
-    static func closure(then action: @escaping @Sendable () -> Void) -> CommandCompletionClosure {
-        let completion = ManualCompletion(action)
+    /// Makes the closure for the user. Only that closure keeps the object alive. The gate is a value's, and has a place
+    /// behind it.
+    static func closure(
+        at gate: UnsafeMutablePointer<csk_gate_t>, then action: @escaping @Sendable () -> Void
+    ) -> CommandCompletionClosure {
+        let completion = unsafe ManualCompletion(gate, action)
         return { completion.complete() }
     }
 
-    private init(_ action: @escaping @Sendable () -> Void) {
+    private init(_ gate: UnsafeMutablePointer<csk_gate_t>, _ action: @escaping @Sendable () -> Void) {
         self.action = action
+        unsafe place = Layout.first(of: gate, as: csk_placed_gate_t.self).pointee.place.copied()
+        address = UInt(bitPattern: gate)
     }
 
     private func complete() {
         if wasComplete() {
-            SyncDiagnostics.report(
-                .completionCalledTwice, subject: "QueueSafeValue",
-                message: "done() was called again; only the first call counts")
+            report(.completionCalledTwice, "done() was called again; only the first call counts")
         } else {
             action.take()?()
         }
@@ -53,11 +61,16 @@ final class ManualCompletion: @unchecked Sendable {
 
     deinit {
         if !isComplete.load(ordering: .acquiring) {
-            SyncDiagnostics.report(
-                .completionDropped, subject: "QueueSafeValue",
-                message: "the last copy of done was released without a call; the command was completed")
+            report(
+                .completionDropped, "the last copy of done was released without a call; the command was completed")
             action?()
         }
+        unsafe place.end()
+    }
+
+    private func report(_ kind: SyncDiagnostics.Report.Kind, _ message: String) {
+        let name = unsafe place.name(of: UnsafeRawPointer(bitPattern: address)!)
+        SyncDiagnostics.report(kind, subject: "QueueSafeValue \(name)", message: message)
     }
 }
 

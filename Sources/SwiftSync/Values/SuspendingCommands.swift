@@ -128,7 +128,10 @@ extension SuspendingCommands where Value: Sendable {
     ) async {
         let end = SectionEnd()
         let waiting = ContinuationSlot()
-        body(ManualCompletion.closure { if end.isSecond() { waiting.resume() } })
+        body(
+            unsafe box.withGate {
+                unsafe ManualCompletion.closure(at: $0) { if end.isSecond() { waiting.resume() } }
+            })
         unsafe box.withGate { unsafe csk_gate_disown($0) }
         unsafe await withUnsafeContinuation { continuation in
             waiting.continuation = unsafe continuation

@@ -180,7 +180,7 @@ extension SyncCommands where Value: Sendable {
 
     private func waitForCompletion(_ body: (@escaping CommandCompletionClosure) -> Void) {
         let completed = DispatchSemaphore(value: 0)
-        body(ManualCompletion.closure { completed.signal() })
+        body(unsafe box.withGate { unsafe ManualCompletion.closure(at: $0) { completed.signal() } })
         completed.wait()
     }
 }

@@ -40,7 +40,7 @@ extension AsyncCommand {
         let finish: @Sendable (Bool) -> Void = { [self] onQueue in
             if order.isSecond() { end(self, onQueue) }
         }
-        access(ManualCompletion.closure { finish(false) })
+        access(unsafe ManualCompletion.closure(at: gate) { finish(false) })
         disown()
         finish(true)
         return .isSeenTo

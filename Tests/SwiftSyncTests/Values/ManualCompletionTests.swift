@@ -67,7 +67,8 @@ extension HandlerSettingTests {
             let reports = Shared(0), completions = Shared(0), pause = StepPause("ManualCompletion: counts")
             SyncDiagnostics.setHandler { if $0.kind == .completionCalledTwice { reports.increment() } }
             defer { SyncDiagnostics.setHandler(nil) }
-            let done = ManualCompletion.closure { completions.increment() }
+            let value = QueueSafeValue(value: 0)
+            let done = unsafe value.box.withGate { unsafe ManualCompletion.closure(at: $0) { completions.increment() } }
             let thread = Thread { pause.within { done() } }
             await pause.isReached()
             done()
@@ -139,9 +140,9 @@ extension HandlerSettingTests {
         @Test
         func aSecondCallIsReportedAndDoesNothing() async {
             let reports = Shared<[SyncDiagnostics.Report.Kind]>([])
-            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
+            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue twice" { reports.append($0.kind) } }
             defer { SyncDiagnostics.setHandler(nil) }
-            let value = QueueSafeValue(value: 1)
+            let value = QueueSafeValue(value: 1, name: "twice")
             value.wait.lowestPriority.get { _, done in
                 done()
                 done()
@@ -153,9 +154,9 @@ extension HandlerSettingTests {
         @Test
         func aDroppedOneCompletesAndIsReported() async {
             let reports = Shared<[SyncDiagnostics.Report.Kind]>([]), ended = Flag()
-            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue" { reports.append($0.kind) } }
+            SyncDiagnostics.setHandler { if $0.subject == "QueueSafeValue lost" { reports.append($0.kind) } }
             defer { SyncDiagnostics.setHandler(nil) }
-            let value = QueueSafeValue(value: 1)
+            let value = QueueSafeValue(value: 1, name: "lost")
             value.wait.lowestPriority.get { _, _ in }
             value.async(performIn: .global()).lowestPriority.set(manualCompletion: { number, _ in number = 2 }) { _ in
                 ended.raise()
@@ -163,6 +164,33 @@ extension HandlerSettingTests {
             await waitUntil { ended.isRaised }
             #expect(reports.value == [.completionDropped, .completionDropped])
             #expect(value.wait.lowestPriority.get() == .success(2))
+        }
+
+        /// A report of a `done` used to name the type alone. The name is the value's, which has ended by then.
+        @Test
+        func aReportOfADoneNamesTheValueAlsoAfterItsEnd() async {
+            let subjects = Shared<[String]>([]), kept = Shared<[CommandCompletionClosure]>([]), alive = Shared()
+            SyncDiagnostics.setHandler { subjects.append($0.subject) }
+            defer { SyncDiagnostics.setHandler(nil) }
+            let keep: @Sendable (@escaping CommandCompletionClosure) -> Void = { done in
+                kept.append(done)
+                done()
+            }
+            do {
+                let named = QueueSafeValue(value: Tracked(alive), name: "a name that is kept in memory of its own")
+                let placed = QueueSafeValue(value: Tracked(alive), fileID: "Module/Made.swift", line: 7)
+                _ = named.wait.lowestPriority.set { _, done in keep(done) }
+                _ = await placed.suspending.lowestPriority.set { _, done in keep(done) }
+                placed.async(performIn: .global()).lowestPriority.set(manualCompletion: { _, done in keep(done) })
+                await waitUntil { kept.value.count == 3 }
+            }
+            await waitUntil("\(alive.value) are left") { alive.value == 0 }
+            for done in kept.value { done() }
+            #expect(
+                subjects.value == [
+                    "QueueSafeValue a name that is kept in memory of its own", "QueueSafeValue Module/Made.swift:7",
+                    "QueueSafeValue Module/Made.swift:7",
+                ])
         }
     }
 }
