@@ -52,9 +52,12 @@ extension csk_place_t {
     /// The name, or `Module/File.swift:12`, or the address of an object that has neither.
     @usableFromInline
     func name(of object: UnsafeRawPointer) -> String {
-        guard let text = unsafe text else {
-            return "0x\(String(UInt(bitPattern: object), radix: 16))"
-        }
+        unsafe label ?? "0x\(String(UInt(bitPattern: object), radix: 16))"
+    }
+
+    /// The same for an object that is not made; nil where it would have neither.
+    var label: String? {
+        guard let text = unsafe text else { return nil }
         let words = unsafe String(cString: text)
         return unsafe line == 0 ? words : "\(words):\(line)"
     }

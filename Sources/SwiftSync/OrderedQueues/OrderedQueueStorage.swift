@@ -31,12 +31,12 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: OrderedStorage,
         _ recorder: EventRecorder?
     ) {
         capacity = state.intake.capacity
-        // Unlike a precondition's, this message is printed by optimized programs too.
-        guard capacity ?? 1 > 0 else { fatalError("\(type): the capacity must be positive, or nil for no bound") }
         self.type = type
         self.priority = priority
         box = unsafe .make(state, .fast, 0, place)
         slot = RecorderSlot(recorder)
+        // Unlike a precondition's, this message is printed by optimized programs too.
+        guard capacity ?? 1 > 0 else { fatalError("\(subject): the capacity must be positive, or nil for no bound") }
     }
 
     /// True if a task that waits for room here would wait for itself. It is false where work may begin while other work

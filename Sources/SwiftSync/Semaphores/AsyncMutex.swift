@@ -47,8 +47,9 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         _ value: consuming sending Value, bypassLimit: UInt32? = nil, waitersLimit: Int? = nil, name: String? = nil,
         fileID: StaticString = #fileID, line: UInt = #line
     ) {
+        let place = unsafe csk_place_t.named(name, fileID, line)
         guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
-            fatalError("AsyncMutex: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
+            fatalError("AsyncMutex \(unsafe place.label!): waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
         let attributes = csk_sem_attr_t(
             size: 0, most: 1, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters,
@@ -57,7 +58,7 @@ public final class AsyncMutex<Value: ~Copyable>: @unchecked Sendable {
         let memory = unsafe RuntimeFacts.lastingAddress(of: &held)
         unsafe address = Layout.first(of: memory)
         unsafe self.value = value
-        _ = unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, attributes, .named(name, fileID, line))
+        unsafe csk_placed_sem_t.prepare(Layout.first(of: memory), 1, attributes, place)
         unsafe csk_held_sem_begin(memory)
     }
 

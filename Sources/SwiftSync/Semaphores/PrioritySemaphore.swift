@@ -51,21 +51,22 @@ public struct PrioritySemaphore: @unchecked Sendable {
         value: Int, most: Int = Int(Int32.max), bypassLimit: UInt32? = nil, waitersLimit: Int? = nil,
         name: String? = nil, fileID: StaticString = #fileID, line: UInt = #line
     ) {
+        let place = unsafe csk_place_t.named(name, fileID, line)
         guard let waiters = WaitersLimit.ofKernel(waitersLimit) else {
-            fatalError("PrioritySemaphore: waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
-        }
-        guard most > 0, let permits = UInt32(exactly: value), let bound = UInt32(exactly: most),
-            let box = unsafe SemaphoreBox.make(
-                permits,
-                csk_sem_attr_t(
-                    size: 0, most: bound, bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters,
-                    policy: UInt32(CSK_SEM_STRICT)),
-                .named(name, fileID, line))
-        else {
             fatalError(
-                "PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most <= \(Int32.max)")
+                "PrioritySemaphore \(unsafe place.label!): waitersLimit \(waitersLimit ?? 0): not 1 <= waitersLimit")
         }
-        self.box = box
+        guard 1...Int(Int32.max) ~= most, 0...most ~= value else {
+            fatalError(
+                """
+                PrioritySemaphore \(unsafe place.label!): value \(value), most \(most): not \
+                0 <= value <= most, 1 <= most <= \(Int32.max)
+                """)
+        }
+        let attributes = csk_sem_attr_t(
+            size: 0, most: UInt32(most), bypass_limit: BypassLimit.ofKernel(bypassLimit), waiters_limit: waiters,
+            policy: UInt32(CSK_SEM_STRICT))
+        box = unsafe .make(UInt32(value), attributes, place)
     }
 
     /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.

@@ -21,13 +21,13 @@ final class SemaphoreBox: ManagedBuffer<csk_scoped_sem_t, Never> {
     /// The semaphore's name in messages and reports.
     var name: String { unsafe withSemaphore { unsafe place.name(of: $0) } }
 
-    /// Makes a semaphore. Returns nil if the numbers are out of their bounds.
-    static func make(_ permits: UInt32, _ attributes: csk_sem_attr_t, _ place: csk_place_t) -> SemaphoreBox? {
+    /// Makes a semaphore. The numbers are within their bounds.
+    static func make(_ permits: UInt32, _ attributes: csk_sem_attr_t, _ place: csk_place_t) -> SemaphoreBox {
         let buffer = unsafe SemaphoreBox.create(minimumCapacity: 0) { _ in unsafe csk_scoped_sem_t() }
         let box = unsafe unsafeDowncast(buffer, to: SemaphoreBox.self)
         return unsafe box.withUnsafeMutablePointerToHeader { scoped in
             let placed = unsafe Layout.first(of: scoped, as: csk_placed_sem_t.self)
-            guard unsafe csk_placed_sem_t.prepare(placed, permits, attributes, place) else { return nil }
+            unsafe csk_placed_sem_t.prepare(placed, permits, attributes, place)
             unsafe csk_scoped_sem_begin(scoped)
             return box
         }
@@ -39,16 +39,14 @@ final class SemaphoreBox: ManagedBuffer<csk_scoped_sem_t, Never> {
 }
 
 extension csk_placed_sem_t {
-    /// Prepares a semaphore in its place in memory, before it is shared. It returns false where the numbers are out of
-    /// their bounds. The place, and with it a name, is the semaphore's in any case.
+    /// Prepares a semaphore in its place in memory, before it is shared. The numbers are within their bounds.
     static func prepare(
         _ placed: UnsafeMutablePointer<csk_placed_sem_t>, _ permits: UInt32, _ attributes: csk_sem_attr_t,
         _ place: csk_place_t
-    ) -> Bool {
+    ) {
         KernelReports.arePassedOn
         var attributes = attributes
-        let status = unsafe csk_sem_init_attr(Layout.first(of: placed), permits, &attributes)
+        unsafe csk_sem_init_attr(Layout.first(of: placed), permits, &attributes)
         unsafe csk_sem_set_place(placed, place)
-        return status == 0
     }
 }

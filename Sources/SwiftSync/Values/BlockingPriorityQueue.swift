@@ -38,9 +38,11 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         capacity: Int? = nil, bypassLimit: UInt32? = nil, name: String? = nil, fileID: StaticString = #fileID,
         line: UInt = #line
     ) {
+        let place = unsafe csk_place_t.named(name, fileID, line)
         // An optimized program prints this message too, unlike that of a precondition.
         guard capacity ?? 1 > 0 else {
-            fatalError("BlockingPriorityQueue: the capacity must be positive, or nil for no bound")
+            fatalError(
+                "BlockingPriorityQueue \(unsafe place.label!): the capacity must be positive, or nil for no bound")
         }
         self.capacity = capacity
         placed = .allocate(capacity: 1)
@@ -48,7 +50,7 @@ public final class BlockingPriorityQueue<Element>: @unchecked Sendable {
         queue = unsafe Layout.first(of: placed)
         var attributes = csk_pqueue_attr_t(size: 0, capacity: UInt64(capacity ?? 0), bypass_limit: bypassLimit ?? 0)
         unsafe csk_pqueue_init_attr(queue, &attributes)
-        unsafe csk_pqueue_set_place(placed, .named(name, fileID, line))
+        unsafe csk_pqueue_set_place(placed, place)
     }
 
     /// The name in reports: the given one, or where it was made (`Module/File.swift:12`), or its address. Never blocks.

@@ -191,9 +191,9 @@ struct OrderedQueueBoundTests {
     @Test
     func aCapacityOfZeroStopsWithAMessage() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FIFOQueue(capacity: 0, whenFull: .refuse)
+            _ = FIFOQueue(capacity: 0, whenFull: .refuse, fileID: "Module/Made.swift", line: 7)
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("FIFOQueue: the capacity must be positive"))
+        #expect(text.contains("FIFOQueue Module/Made.swift:7: the capacity must be positive"))
     }
 }

@@ -79,15 +79,15 @@ struct AsyncMutexLimitTests {
     func aLimitOfNobodyStopsTheProgram(limit: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [limit] in
-            _ = AsyncMutex(0, waitersLimit: limit)
+            _ = AsyncMutex(0, waitersLimit: limit, fileID: "Module/Made.swift", line: 7)
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("AsyncMutex: waitersLimit \(limit): not 1 <= waitersLimit"))
+        #expect(text.contains("AsyncMutex Module/Made.swift:7: waitersLimit \(limit): not 1 <= waitersLimit"))
         let other = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             [limit] in
-            _ = PrioritySemaphore(value: 1, waitersLimit: limit)
+            _ = PrioritySemaphore(value: 1, waitersLimit: limit, fileID: "Module/Made.swift", line: 7)
         }
         let message = String(decoding: other?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("PrioritySemaphore: waitersLimit \(limit): not 1 <= waitersLimit"))
+        #expect(message.contains("PrioritySemaphore Module/Made.swift:7: waitersLimit \(limit): not 1 <= waitersLimit"))
     }
 }

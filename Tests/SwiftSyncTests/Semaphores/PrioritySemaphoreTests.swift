@@ -173,10 +173,11 @@ struct PrioritySemaphoreTests {
     @Test(arguments: [(-1, 1), (2, 1), (0, 0), (0, Int(Int32.max) + 1)])
     func numbersThatAreOutOfBoundsStopTheProgram(value: Int, most: Int) async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [value, most] in
-            _ = PrioritySemaphore(value: value, most: most)
+            _ = PrioritySemaphore(value: value, most: most, name: "permits")
         }
         let text = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("PrioritySemaphore: value \(value), most \(most): not 0 <= value <= most, 1 <= most"))
+        let bounds = "not 0 <= value <= most, 1 <= most"
+        #expect(text.contains("PrioritySemaphore permits: value \(value), most \(most): \(bounds)"))
     }
 
     @Test

@@ -125,14 +125,14 @@ import Testing
 
     @Test func aCapacityOfZeroOrLessStopsWithAMessage() async {
         let zero = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = BlockingPriorityQueue<Int>(capacity: 0)
+            _ = BlockingPriorityQueue<Int>(capacity: 0, name: "jobs")
         }
         let negative = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = BlockingPriorityQueue<Int>(capacity: -1)
+            _ = BlockingPriorityQueue<Int>(capacity: -1, name: "jobs")
         }
         for result in [zero, negative] {
             let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            #expect(text.contains("BlockingPriorityQueue: the capacity must be positive"))
+            #expect(text.contains("BlockingPriorityQueue jobs: the capacity must be positive"))
         }
     }
 }
