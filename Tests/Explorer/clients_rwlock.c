@@ -41,11 +41,20 @@ static bool newcomer_entered(void) {
     return (before == 0 && now != 0) || (!(before & RW_WRITER) && !(now & RW_WRITER) && now > before);
 }
 
+static bool stands_in_queue(const csk_waiter_t *waiter) {
+    const csk_waiter_t *other = lock->first;
+    while (other != NULL && other != waiter) other = other->newer;
+    return other != NULL;
+}
+
 /* Once nobody may pass the waiter that stands first, but for one that upgrades, nobody may as long as it waits. That
- * begins at the latest when it has found the lock taken, or a writer has come behind it while it was on its way. */
+ * begins at the latest when it has found the lock taken, or a writer has come behind it while it was on its way. Nor
+ * does any waiter stand before it then. One that upgrades stands first. */
 static void head_stays_kept(bool writer_came) {
     const csk_waiter_t *head = lock->first;
     if (head != NULL && head->mode == RW_UPGRADE) head = head->newer;
+    for (const csk_waiter_t *other = head; other != NULL; other = other->newer) EXPECT(other->mode != RW_UPGRADE);
+    if (shared->head_is_kept && head != shared->head_before) EXPECT(!stands_in_queue(shared->head_before));
     bool gave_up = shared->coming_before && !lock->coming, shows = head == lock->first;
     if (head == NULL || head != shared->head_before) shared->head_is_kept = false;
     else if (gave_up || writer_came) shared->head_is_kept = true;
@@ -581,7 +590,20 @@ CLIENT_FAST_STRICT(rwlock_writer_behind_woken,
                    .threads = { writes_then_reads, reads_while_one_writes, writes_while_the_other_reads },
                    .check = is_idle, .preemptions = 1)
 
-/* The same, and one of two that have passed the woken reader waits to upgrade, in vain. */
+/* One passes it to write, and it finds the lock taken. A writer that comes then stands behind it. */
+static void writes_past_the_woken(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    unlock();
+    writes();
+    explore_set(&shared->flags[1], 1);
+}
+CLIENT_FAST_STRICT(rwlock_writer_behind_passed,
+                   .threads = { writes_past_the_woken, reads_while_one_writes, writes_while_the_other_reads },
+                   .check = is_idle, .preemptions = 2)
+
+/* One of two that have passed the woken reader waits to upgrade, in vain. */
 static void passes_and_upgrades(void) {
     write_lock();
     explore_set(&shared->flags[0], 1);

@@ -11,6 +11,7 @@ static struct {
     protected_t data;
     uint32_t flags[3], entered;
     int order[8];
+    int64_t called_ns; /* not before that */
 } * shared;
 
 /* Thread 1 is late from the moment at which it is told while it is parked; under STRICT, where nobody is told to try,
@@ -90,8 +91,11 @@ static void writes_before(uint32_t readers) {
     if (readers > 1) explore_set(&shared->flags[1], 1);
     await_waiting(readers);
     write_protected(&shared->data);
+    shared->called_ns = explore_now();
     EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
 }
+/* Whether nobody can have been passed over yet. */
+static bool is_early(void) { return explore_now() - shared->called_ns < RW_PASSED_OVER_NS; }
 static void writes_before_two(void) { writes_before(2); }
 static void writes_before_three(void) { writes_before(3); }
 CLIENT_LATE(rwlock_late_before_a_reader, make_fast, .threads = { writes_before_two, reads_first, reads_second },
@@ -118,15 +122,43 @@ static void writes_second(void) {
     writes_as(2);
     passes();
 }
+static void stays_until_it_came(int first) {
+    explore_set(&shared->flags[1], 1);
+    csk_platform_park(&shared->flags[2], 0, explore_now() + 10000);
+    csk_rwlock_lock_queue(lock);
+    if (lock->waiting == 2 && is_early()) {
+        const csk_waiter_t *reader = lock->first->mode == RW_READ ? lock->first : lock->last;
+        if (csk_load(&reader->word, CSK_RELAXED) == WORD_TRY) EXPECT_EQUAL(lock->first->mode, first);
+    }
+    csk_queue_unlock(&lock->queue_lock);
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+}
 static void writes_and_passes(void) {
     writes_before(1);
     EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
-    explore_set(&shared->flags[1], 1);
-    csk_platform_park(&shared->flags[2], 0, explore_now() + 10000);
-    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    stays_until_it_came(RW_READ);
 }
 CLIENT_LATE(rwlock_late_before_a_writer, make_fast, .threads = { writes_and_passes, reads_first, writes_second },
             .check = two_came, .preemptions = 1)
+
+/* A writer that comes while others read stands before it, and does not wait for it. */
+static void writes_and_reads(void) {
+    writes_before(1);
+    EXPECT_EQUAL(csk_rwlock_rdlock(lock), 0);
+    stays_until_it_came(RW_WRITE);
+}
+CLIENT_LATE(rwlock_late_behind_a_writer, make_fast, .threads = { writes_and_reads, reads_first, writes_second },
+            .check = two_came, .preemptions = 1)
+
+/* No thread is let in while it sleeps, and would be late as a holder. */
+static bool is_let_in(int thread, const void *word) { return is_late_with(thread, word, WORD_GRANTED); }
+static void came_by_themselves(void) {
+    EXPECT(!was_late || !is_early());
+    was_late = false;
+    three_came();
+}
+CLIENT(rwlock_readers_let_themselves_in, .setup = make_fast, .invariant = is_published, .is_late = is_let_in,
+       .threads = { writes_before_three, reads_second, reads_first, reads_third }, .check = came_by_themselves)
 
 /* The late one writes, and a reader stands behind it, and a writer. */
 static void writes_first(void) {

@@ -24,8 +24,8 @@ public struct ReadWriteLock<Value: ~Copyable & Sendable>: @unchecked Sendable {
     /// - Parameters:
     ///   - value: what is protected. It is sent in.
     ///   - policy: ``GatePolicy/strict`` hands the lock from one waiter to the next, and no thread overtakes. Otherwise
-    ///     a thread that arrives while a waiter wakes up may overtake it, once. That is faster when many threads
-    ///     contend.
+    ///     threads that arrive while a waiter wakes up may overtake it, until it has found the lock taken once. That
+    ///     is faster when many threads contend.
     ///   - readerBias: readers enter without writing shared memory, in a fraction of the time. A writer first revokes
     ///     that right, which takes some 10 µs. It is meant for values that are read 1000 times as often as written.
     ///   - name: a name, which is copied, for messages and reports. Nil stands for the place.

@@ -4,12 +4,13 @@
  * waiter, later arrivals wait behind it, readers behind a writer too, so that neither starves. Adjacent readers enter
  * together.
  *
- * A thread that finds the lock taken spins for some microseconds before it stands in the queue; a reader without a
- * deadline yields its processor a few times too.
+ * A thread that finds the lock taken spins for up to some microseconds before it stands in the queue; under STRICT a
+ * reader without a deadline yields its processor a few times too.
  *
  * Policies
- *   CSK_RWLOCK_FAST   (zero) Others may overtake a woken reader until it has found the lock taken once, or a thread has
- *                     come behind it to write. It can lose the time of one wake. Nothing overtakes a woken writer.
+ *   CSK_RWLOCK_FAST   (zero) Others may overtake a woken reader, and those behind it, until it has found the lock taken
+ *                     once, or a thread has come behind it to write. A thread that comes to write while others read
+ *                     goes before it. It can lose the time of one wake. Nothing overtakes a woken writer.
  *   CSK_RWLOCK_STRICT No arrival overtakes a queued waiter. The lock is handed over to the next in order, and
  *                     each hand-over to a sleeper costs a wake.
  *

@@ -200,34 +200,20 @@ int csk_rwlock_trywrlock(csk_rwlock_t *lock) { return write_lock(lock, RW_TRY); 
 
 /* ---- Leaving ----------------------------------------------------------------------------------------------------- */
 
-/* Calls the first waiter. Or gives back what the caller holds, and in the same step gives the lock to the first waiter
- * if it can enter. Returns true in the second case. */
-static bool call_first(csk_rwlock_t *lock, enum csk_rwlock_release release, bool last, uint32_t **wake) {
+/* Gives back what the caller holds, and in the same step calls the first waiter, or lets it in. */
+static void leave_to_waiters(csk_rwlock_t *lock, enum csk_rwlock_release release) {
     csk_effects_t effects = { 0 };
     csk_rwlock_lock_queue(lock);
-    const csk_waiter_t *first = lock->first;
-    bool designate = last && first != NULL && first->function == NULL && first->mode != RW_UPGRADE &&
-                     !csk_rwlock_is_handed_over(lock, first);
-    bool settle = first != NULL && !designate;
-    if (settle) {
-        csk_rwlock_settle(lock, release, &effects);
-    } else if (designate && !lock->coming) {
-        lock->first->told_ns = csk_platform_now();
-        if (csk_word_tell(&lock->first->word, WORD_TRY)) *wake = &lock->first->word;
-        csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
-    }
+    csk_rwlock_settle(lock, release, &effects);
     csk_queue_unlock(&lock->queue_lock);
-    if (settle && *wake != NULL) csk_platform_wake(*wake, 1);
     if (release == RELEASE_WRITE_KEEP_READ) csk_effects_perform_waiting(&effects);
     else csk_effects_perform(&effects);
-    return settle;
 }
 
 void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
-    uint32_t *wake = NULL;
-    uint64_t found = csk_load(&lock->state, CSK_RELAXED);
-    for (;;) {
-        uint64_t rest = csk_rwlock_after_release(found & ~RW_FLAGS, release);
+    uint64_t found = csk_load(&lock->state, CSK_RELAXED), rest;
+    do {
+        rest = csk_rwlock_after_release(found & ~RW_FLAGS, release);
         bool somebody = false;
         if (CSK_UNLIKELY(found & RW_WAITERS)) {
             if (rest == 0) somebody = !(found & RW_COMING);
@@ -235,14 +221,11 @@ void csk_rwlock_leave(csk_rwlock_t *lock, enum csk_rwlock_release release) {
              * writer that becomes a reader takes along. */
             else somebody = release != RELEASE_READ || (rest == RW_READER && (found & RW_HAND_OVER));
         }
-        if (!somebody) {
-            if (csk_cas(&lock->state, &found, rest | (found & RW_FLAGS), CSK_RELEASE)) break;
-            continue;
+        if (somebody) {
+            leave_to_waiters(lock, release);
+            return;
         }
-        if (call_first(lock, release, rest == 0, &wake)) return;
-        found = csk_load(&lock->state, CSK_RELAXED);
-    }
-    if (wake != NULL) csk_platform_wake(wake, 1);
+    } while (!csk_cas(&lock->state, &found, rest | (found & RW_FLAGS), CSK_RELEASE));
 }
 
 /* The first step of csk_rwlock_leave, for a lock without waiters. The word that it compares says so. */

@@ -7,7 +7,7 @@ static int place(void *object, csk_waiter_t *waiter, const csk_request_t *reques
     waiter->hand_over = 0;
     waiter->node.rank = 0;
     waiter->followers = 0;
-    csk_rwlock_put_in(lock, waiter);
+    csk_rwlock_put_in(lock, waiter, false);
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (request->wants == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     return 0;

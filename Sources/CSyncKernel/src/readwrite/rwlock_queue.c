@@ -20,9 +20,9 @@ void csk_rwlock_begin_in_child(csk_rwlock_t *lock) {
                     CSK_RELAXED)) {}
 }
 
-void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter) {
+void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter, bool first) {
     csk_waiter_set(waiter, WAITER_QUEUED);
-    if (waiter->mode == RW_UPGRADE) waiters_put_first(&lock->first, &lock->last, waiter);
+    if (first) waiters_put_first(&lock->first, &lock->last, waiter);
     else waiters_put_last(&lock->first, &lock->last, waiter);
     lock->waiting++;
 }
@@ -38,7 +38,7 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
     if (now_ns - late->told_ns < RW_PASSED_OVER_NS) return false;
     csk_rwlock_remove(lock, late);
     late->hand_over = RW_LATE;
-    csk_rwlock_put_in(lock, late);
+    csk_rwlock_put_in(lock, late, false);
     return true;
 }
 
@@ -50,16 +50,33 @@ static bool is_coming(csk_waiter_t *first) {
     return arrived != NULL && is_told(arrived);
 }
 
+/* Whether nobody lets this waiter in but itself: a thread, which may be passed while it sleeps. A holder that sleeps
+ * would keep writers waiting until it has a processor. */
+static bool lets_itself_in(const csk_rwlock_t *lock, const csk_waiter_t *waiter) {
+    return lock->policy != CSK_RWLOCK_STRICT && waiter->function == NULL && waiter->mode != RW_UPGRADE &&
+           waiter->hand_over != RW_HANDED_OVER;
+}
+
 /* Finds how many from the head of the queue can enter together. Returns the first that does not enter, and sets
  * *holders to the holders then. */
 static csk_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
     csk_waiter_t *next = lock->first;
-    for (uint64_t entered; next != NULL && !is_told(next); next = next->newer) {
+    for (uint64_t entered; next != NULL && !is_told(next) && !lets_itself_in(lock, next); next = next->newer) {
         entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));
         if (entered == 0) break;
         *holders = entered;
     }
     return next;
+}
+
+/* Whether `next`, the first that does not enter, is to be called: it could, and is not on its way. */
+static bool is_due(const csk_waiter_t *next, uint64_t holders) {
+    return next != NULL && !is_told(next) && csk_rwlock_entered(holders, next->mode, thread_of(next)) != 0;
+}
+
+static void call(csk_waiter_t *waiter, csk_effects_t *effects) {
+    waiter->told_ns = csk_platform_now();
+    csk_waiter_tell(waiter, WORD_TRY, effects);
 }
 
 static uint64_t flags_for(const csk_rwlock_t *lock, const csk_waiter_t *next) {
@@ -81,16 +98,19 @@ static void grant(csk_rwlock_t *lock, csk_waiter_t *waiter, csk_effects_t *effec
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_waiter_t *next;
+    bool calls;
     do {
         holders = csk_rwlock_after_release(found & ~RW_FLAGS, release);
         next = let_in(lock, &holders);
-        lock->coming = is_coming(next);
+        calls = is_due(next, holders);
+        lock->coming = calls || is_coming(next);
     } while (!csk_cas(&lock->state, &found, holders | flags_for(lock, next), CSK_ACQ_REL));
     while (lock->first != next) {
         csk_waiter_t *granted = lock->first;
         csk_rwlock_remove(lock, granted);
         grant(lock, granted, effects);
     }
+    if (calls) call(next, effects);
 }
 
 /* ---- For waiter.c ------------------------------------------------------------------------------------------------ */

@@ -14,21 +14,26 @@
  *
  *   WAITERS COMING HAND_OVER    newcomers            a holder that leaves
  *      0       0       0        enter if they can    frees the word
- *      1       0       x        queue                if it is the last one, designates the first waiter (FAST),
- *                                                    or hands the lock over (HAND_OVER, STRICT)
+ *      1       0       x        queue                if it is the last one, frees the word and calls the first waiter
+ *                                                    in the same step (FAST), or hands the lock over (HAND_OVER,
+ *                                                    STRICT)
  *      1       1       0        enter if they can    frees the word: the designated waiter comes for it
  *      1       1       1        queue                frees the word: the designated waiter comes for it; it is a
  *                                                    writer, was passed, or has a writer behind it
  *
- * FAST: a writer that comes among readers, and stands first, is designated at once. Until it has entered, or gives the
+ * FAST: a thread that waits, and was not passed yet, is not let in but called (TRY), and lets itself in once it runs.
+ * As a holder without a processor it would keep writers waiting. A reader that has let itself in calls the next one. A
+ * writer that comes among readers, and stands first, is designated at once. Until it has entered, or gives the
  * designation back, no reader enters, and leavers call no waiter.
  *
- * The queue is in the order of arrival, except that an upgrading reader stands first; there is at most one. A run of
- * readers at the head of the queue enters together. A designated waiter stood first then; an upgrading reader may have
- * come before it since.
+ * The queue is in the order of arrival, with two exceptions. An upgrading reader stands first; there is at most one.
+ * And under FAST a writer that comes while readers are inside stands before a reader that was called and has not come
+ * yet, until that reader has found the lock taken. A run of readers at the head of the queue enters together. A
+ * designated waiter stood first then; an upgrading reader or a writer may have come before it since.
  *
  * waiter.hand_over (RW_HANDED_OVER) says that no arrival overtakes this waiter any more, since one has, or since a
- * writer came behind it when it had been woken. It stays with the waiter, even if another stands first meanwhile.
+ * writer came behind it when it had been called and a writer was inside. It stays with the waiter, even if another
+ * stands first meanwhile.
  *
  * Why no waiter is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the
  * same compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is
@@ -175,7 +180,7 @@ static inline bool csk_rwlock_is_handed_over(const csk_rwlock_t *lock, const csk
 /* These three are called under the queue lock. csk_rwlock_settle gives back what `release` says, publishes the flags,
  * and lets in the waiters at the head that can enter. Each change of the queue ends with it. */
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects);
-void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter);
+void csk_rwlock_put_in(csk_rwlock_t *lock, csk_waiter_t *waiter, bool first);
 void csk_rwlock_remove(csk_rwlock_t *lock, csk_waiter_t *waiter);
 /* Called under the queue lock. Puts the designated waiter, if it is late, behind all others. Returns false where it is
  * not. Otherwise the caller settles. */

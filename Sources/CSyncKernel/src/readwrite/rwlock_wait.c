@@ -9,27 +9,36 @@
 enum { LOOK_PAUSES = 16 };
 
 /* Under FAST a writer stands in the queue soon, since readers pass it until then. There it spins once more, as the
- * designated waiter. */
-#define WRITER_SPIN_NS INT64_C(400)
+ * designated waiter. A reader has a moment more, and does not yield: a thread that is inside without a processor, or
+ * stands in the queue, has this one's sooner when this thread parks. Under STRICT each place in the queue costs a
+ * hand-over, so threads stay away from it for longer. */
+#define FAST_WRITER_SPIN_NS INT64_C(400)
+#define FAST_READER_SPIN_NS INT64_C(1000)
 
-/* How often a reader yields under FAST. Each yield may cost it a time slice, which it lacks when it comes next. Under
- * STRICT each place in the queue costs a hand-over, so threads stay away from it for longer. */
-enum { READER_YIELDS = 2 };
+static int64_t spin_span_ns(bool is_fast, int mode) {
+    if (!is_fast || mode == RW_UPGRADE) return CSK_SPIN_NS;
+    return mode == RW_WRITE ? FAST_WRITER_SPIN_NS : FAST_READER_SPIN_NS;
+}
+
+/* Whether the first waiter, which nobody passes, waits for readers: perhaps for one that has lost its processor. */
+static bool readers_hold_up_a_writer(const csk_rwlock_t *lock) {
+    return (csk_load(&lock->state, CSK_RELAXED) & (RW_HAND_OVER | RW_WRITER)) == RW_HAND_OVER;
+}
 
 /* A yield may take a time slice, so threads with a deadline don't yield. */
 static bool spin_to_pass(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t *since_ns) {
     bool is_fast = lock->policy != CSK_RWLOCK_STRICT;
-    int64_t span_ns = is_fast && mode == RW_WRITE ? WRITER_SPIN_NS : CSK_SPIN_NS;
+    int64_t span_ns = spin_span_ns(is_fast, mode);
     csk_spin_t spin = csk_spin_begin(span_ns);
     *since_ns = csk_tell_came(spin.end_ns - span_ns);
     do {
         csk_spin_pause(LOOK_PAUSES);
         if (csk_rwlock_pass(lock, mode, self)) return true;
+        if (is_fast && mode == RW_READ && readers_hold_up_a_writer(lock)) return false;
     } while (csk_spin_lasts(&spin));
     /* Readers would pass a writer that yields without standing in the queue. */
-    if (mode != RW_READ || deadline_ns != CSK_NEVER) return false;
+    if (is_fast || mode != RW_READ || deadline_ns != CSK_NEVER) return false;
     csk_yields_t yields = csk_yields_begin();
-    if (is_fast && yields.left > READER_YIELDS) yields.left = READER_YIELDS;
     while (csk_yield(&yields))
         if (csk_rwlock_pass(lock, mode, self)) return true;
     return false;
@@ -43,7 +52,7 @@ static bool may_try_again(csk_rwlock_t *lock, csk_waiter_t *self) {
 
 /* It does not yield: a writer that has given up its time slice is late the next times that it wakes. */
 static void watch(void *object, csk_waiter_t *self) {
-    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    csk_spin_t spin = csk_spin_begin(FAST_WRITER_SPIN_NS);
     while (csk_spin(&spin))
         if (may_try_again(object, self)) return;
 }
@@ -73,18 +82,21 @@ static void await_granter(void *object, csk_waiter_t *self) {
 static const csk_wait_kind_t kind = { &csk_rwlock_queue_kind, try_to_enter,      watch, park,
                                       await_granter,          CSK_WATCH_ENDED_NS };
 
-/* Called under the queue lock for a thread that comes to write. If a reader has been woken, no other reader passes it
- * from now on: readers that kept passing would hold up the writer behind it until the system gave that reader a
- * processor. (A reader that is woken later, with a writer behind it, may be passed.) A writer that stands first, and
- * waits for readers alone, is designated: it needs no wake when the last one leaves soon. */
-static void stop_readers(csk_rwlock_t *lock, csk_waiter_t *writer) {
-    if (lock->coming) {
-        csk_waiter_t *woken = csk_rwlock_behind_upgrade(lock->first);
-        if (woken->hand_over != RW_LATE) woken->hand_over = RW_HANDED_OVER;
-    } else if (lock->first == writer && !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER)) {
-        writer->told_ns = writer->since_ns;
-        csk_store(&writer->word, WORD_TRY, CSK_RELAXED);
-    }
+/* Called under the queue lock for a thread that comes to write under FAST. Where readers are inside it stands before a
+ * reader that was called, which has no processor yet. Otherwise nobody passes the first waiter from now on, if that was
+ * called: readers that kept passing would hold up the writer behind it. (One that is called later, with a writer behind
+ * it, may be passed.) A writer that stands first, and waits for readers alone, is designated: it needs no wake when the
+ * last one leaves soon. */
+static void put_writer_in(csk_rwlock_t *lock, csk_waiter_t *writer) {
+    csk_waiter_t *called = lock->coming ? csk_rwlock_behind_upgrade(lock->first) : NULL;
+    bool among_readers = !(csk_load(&lock->state, CSK_RELAXED) & RW_WRITER);
+    bool passes = among_readers && called != NULL && called == lock->first && called->mode == RW_READ &&
+                  called->hand_over == RW_MAY_BE_PASSED;
+    if (called != NULL && !passes && called->hand_over != RW_LATE) called->hand_over = RW_HANDED_OVER;
+    csk_rwlock_put_in(lock, writer, passes);
+    if (lock->first != writer || !among_readers) return;
+    writer->told_ns = writer->since_ns;
+    csk_store(&writer->word, WORD_TRY, CSK_RELAXED);
 }
 
 static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uint64_t self, int64_t since_ns) {
@@ -101,8 +113,8 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
         csk_queue_unlock(&lock->queue_lock);
         return EDEADLK;
     }
-    csk_rwlock_put_in(lock, &waiter);
-    if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) stop_readers(lock, &waiter);
+    if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) put_writer_in(lock, &waiter);
+    else csk_rwlock_put_in(lock, &waiter, mode == RW_UPGRADE);
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     if (mode != RW_READ) csk_rwlock_stop_bias(lock); /* readers with the bias would pass it */
