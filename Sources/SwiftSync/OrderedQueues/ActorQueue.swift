@@ -179,9 +179,8 @@ public final class ActorQueue<ActorType: Actor>: OrderedTaskQueue {
         return try unsafe result!.get()
     }
 
-    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorQueueStorage.Work
-    {
-        { await work(typed($0)) }
+    private static func erased(_ work: @escaping @Sendable (isolated ActorType) async -> Void) -> ActorWork {
+        ActorWork { await work(typed($0)) }
     }
 
     /// The cast is sound: the queue has adopted no actor of another type.

@@ -1,13 +1,19 @@
 import CSyncKernel
 import Synchronization
 
+/// Work of an ``ActorQueue`` that no call waits for. (A closure by itself would be wrapped in another wherever it is
+/// stored as a generic element, and each time that it is taken out.)
+struct ActorWork: Sendable {
+    let body: @Sendable (isolated any Actor) async -> Void
+}
+
 /// The storage of an ``ActorQueue``, with ``ActorQueueState`` as its state.
 ///
 /// The class is not generic, since generic code is slow for users in other modules. It refers to its actor weakly,
 /// since the actor usually owns the queue. Each pump and each task with a place holds the actor strongly, and while
 /// there is accepted work there is such a pump or task.
 final class ActorQueueStorage:
-    OrderedQueueStorage<ActorQueueState<@Sendable (isolated any Actor) async -> Void>>, @unchecked Sendable
+    OrderedQueueStorage<ActorQueueState<ActorWork>>, @unchecked Sendable
 {
     typealias State = ActorQueueState<Work>
 
@@ -19,12 +25,12 @@ final class ActorQueueStorage:
     private let least: TaskPriority
 
     // The next four fields are used on the actor only.
-    private var ready = State.Intake.Entries(spareLimit: 2)
+    @safe @exclusivity(unchecked) private var ready = State.Intake.Entries(spareLimit: 2)
     /// True while a place that was granted from `ready` is out. (A place that was granted when it was submitted is not
     /// recorded here, but then `ready` is empty.)
-    private var isPlaceOut = false
-    private var stretches = OrderedStretches()
-    private var priorities: OrderedPriorities
+    @safe @exclusivity(unchecked) private var isPlaceOut = false
+    @safe @exclusivity(unchecked) private var stretches = OrderedStretches()
+    @safe @exclusivity(unchecked) private var priorities: OrderedPriorities
 
     init(
         _ place: csk_place_t, priority: TaskPriority? = nil, capacity: Int? = nil, overflow: OverflowPolicy = .refuse,
@@ -78,19 +84,19 @@ final class ActorQueueStorage:
 
     // MARK: - Submitting
 
-    override func recorded(_ work: @escaping Work, as piece: RecordedPiece) -> Work {
-        { actor in
+    override func recorded(_ work: Work, as piece: RecordedPiece) -> Work {
+        Work { actor in
             piece.begin()
-            await work(actor)
+            await work.body(actor)
             piece.end()
         }
     }
 
     override func inTurn(
-        _ work: @escaping Work, _ piece: RecordedPiece?
+        _ work: Work, _ piece: RecordedPiece?
     ) throws(OrderedQueueError) -> @Sendable () async -> Void {
         let actor = try actorOrThrow()
-        return { await self.runInPlace(on: actor, piece, work) }
+        return { await self.runInPlace(on: actor, piece, work.body) }
     }
 
     func letIn(_ kind: OrderedPlace.Kind) throws(OrderedQueueError) -> OrderedPlace {
@@ -146,7 +152,7 @@ final class ActorQueueStorage:
                 hasArrived = false
                 // From here to the work's first suspension, nothing else runs on the actor.
                 let stretch = begin(at: least, on: actor)
-                await work(actor)
+                await work.body(actor)
                 end(stretch, on: actor)
                 untilLeaving -= 1
             }
