@@ -94,6 +94,7 @@ SHORT = {
     "QueueSafeValue.wait.set, reference used": "…Value, ref. used",
     "CriticalSection.execute": "CriticalSection",
     "CriticalSection re-entry": "…Section, re-entry",
+    "CancellableQueue.enqueue": "Cancellable, work",
     "CancellableQueue over FIFOQueue": "Cancellable, FIFO",
     "CancellableQueue over ActorQueue": "Cancellable, actor",
     "WorkQueue.async(after:)": "WorkQueue after:",

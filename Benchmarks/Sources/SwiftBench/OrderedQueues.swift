@@ -31,6 +31,7 @@ struct OrderedQueues {
 
     private func submissions() {
         let counter = Counter(), account = Account(), fifo = FIFOQueue(), actorQueue = ActorQueue<Account>()
+        let cancellable = CancellableQueue(underlyingQueue: FIFOQueue())
         actorQueue.adoptExecutionContext(of: account)
         let (stream, continuation) = AsyncStream<Work>.makeStream()
         let consumer = Task.detached { for await work in stream { await work() } }
@@ -56,7 +57,7 @@ struct OrderedQueues {
         }
         let loops =
             [("AsyncStream + one consumer", streamed), ("AsyncChannel + one consumer", sent)]
-            + enqueuing(fifo, actorQueue, account, counter) + tasks(on: fifo, actorQueue, counter)
+            + enqueuing(fifo, actorQueue, cancellable, account, counter) + tasks(on: fifo, actorQueue, counter)
 
         let names = loops.map(\.0), group = "async work, from submission to end"
         var rows = Rows(names), allocations = Rows(names)
@@ -82,7 +83,8 @@ struct OrderedQueues {
     }
 
     private func enqueuing(
-        _ fifo: FIFOQueue, _ actorQueue: ActorQueue<Account>, _ account: Account, _ counter: Counter
+        _ fifo: FIFOQueue, _ actorQueue: ActorQueue<Account>, _ cancellable: CancellableQueue<FIFOQueue>,
+        _ account: Account, _ counter: Counter
     ) -> [(String, Loop)] {
         [
             (
@@ -97,6 +99,13 @@ struct OrderedQueues {
                 { times in
                     for _ in 0..<times { actorQueue.enqueue { $0.deposit() } }
                     await withUnsafeContinuation { end in _ = actorQueue.enqueue { _ in end.resume() } }
+                }
+            ),
+            (
+                "CancellableQueue.enqueue",
+                { times in
+                    for _ in 0..<times { cancellable.enqueue { counter.number &+= 1 } }
+                    await withUnsafeContinuation { end in _ = cancellable.enqueue { end.resume() } }
                 }
             ),
             ("Task { await actor.f() }", lastOf { Task { await account.deposit() } }),

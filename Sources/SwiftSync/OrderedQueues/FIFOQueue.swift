@@ -70,7 +70,7 @@ public final class FIFOQueue: OrderedTaskQueue {
     ///   The queue allocates once in 64 calls.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable () async -> Void) -> Bool {
-        storage.accepts(inheriting: inheritingTaskLocals, work)
+        storage.accepts(inheriting: inheritingTaskLocals, .plain(work))
     }
 
     /// Submits `work` that runs on `actor`, which is retained until `work` has ended. Otherwise it is
@@ -97,7 +97,7 @@ public final class FIFOQueue: OrderedTaskQueue {
     public func enqueueWaitingForRoom(
         timeout: TimeLimit = .never, _ work: @escaping @Sendable () async -> Void
     ) async throws(OrderedQueueError) {
-        try await storage.submitWaitingForRoom(work, until: timeout.deadline())
+        try await storage.submitWaitingForRoom(.plain(work), until: timeout.deadline())
     }
 
     // MARK: - Work that the caller waits for

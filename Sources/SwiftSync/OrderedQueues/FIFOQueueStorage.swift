@@ -2,13 +2,15 @@ import CSyncKernel
 import Synchronization
 
 /// The storage of a ``FIFOQueue``, with ``FIFOQueueState`` as its state.
-final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () async -> Void>>, StallableQueue,
+final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<FIFOWork>>, StallableQueue,
     @unchecked Sendable
 {
     typealias State = FIFOQueueState<Work>
 
     /// Owned by the pump or task that holds the turn.
-    private var ready = State.Intake.Entries(spareLimit: 2)
+    @safe @exclusivity(unchecked) private var ready = State.Intake.Entries(spareLimit: 2)
+    /// Work that a cancelled pump has left to the pump that comes in its place. Owned as `ready` is.
+    @safe @exclusivity(unchecked) private var handedOver: Work?
     /// Records whether a task whose job the pump runs has borrowed the pump's turn.
     private let loan = Atomic(Loan.none)
     /// The queue's lock protects it.
@@ -30,20 +32,24 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     // MARK: - Submitting
 
-    override func recorded(_ work: @escaping Work, as piece: RecordedPiece) -> Work {
-        {
+    override func recorded(_ work: Work, as piece: RecordedPiece) -> Work {
+        let body = work.body
+        return work.with {
             piece.begin()
-            await work()
+            await body()
             piece.end()
         }
     }
 
-    override func inTurn(_ work: @escaping Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void {
-        {
+    override func inTurn(_ work: Work, _ piece: RecordedPiece?) -> @Sendable () async -> Void {
+        let body = work.body
+        return {
             self.beginTurn()
-            await self.runInTurn(piece, work)
+            await self.runInTurn(piece, body)
         }
     }
+
+    override func track(_ work: Work) -> TrackedTasks.Entry? { work.track() }
 
     override var wouldWaitForItself: Bool { OrderedActivation.isInside(self) }
 
@@ -260,10 +266,17 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
     private func pump() async {
         beginTurn()
         await OrderedActivation.run(for: self) {
-            var untilYield = Self.workBetweenYields
+            var untilYield = Self.workBetweenYields, cancellation = FIFOPumpCancellation()
+            defer { cancellation.end() }
             while let next = nextWork() {
                 switch next {
-                case .work(let work): await work()
+                case .work(let work):
+                    guard cancellation.begin(work) else {
+                        handedOver = work
+                        endTurn()
+                        return sendPump()
+                    }
+                    await work.body()
                 case .job(let job): guard lendTurn(to: job) else { return }
                 }
                 untilYield -= 1
@@ -302,6 +315,7 @@ final class FIFOQueueStorage: OrderedQueueStorage<FIFOQueueState<@Sendable () as
 
     /// Returns the next work in order; nil once another holder has the turn, or it is free.
     private func nextWork() -> Next? {
+        if let work = handedOver.take() { return .work(work) }
         while true {
             if ready.isEmpty { waitBrieflyForMore() }
             guard refill() else { return nil }

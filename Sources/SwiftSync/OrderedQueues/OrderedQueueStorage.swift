@@ -55,6 +55,9 @@ class OrderedQueueStorage<State: OrderedQueueState & ~Copyable>: OrderedStorage,
         Self.isMissing()
     }
 
+    /// Makes the entry by which a cancellable queue can cancel the task that is about to run `work`; nil if none can.
+    func track(_ work: Work) -> TrackedTasks.Entry? { nil }
+
     /// Waits until all work that was submitted before has ended.
     func drain(until deadline: Int64) async throws(OrderedQueueError) { Self.isMissing() }
 
@@ -163,9 +166,12 @@ extension OrderedQueueStorage where State: ~Copyable {
             run = try inTurn(work, recordedPiece())
             try submit(place)
         } catch { return error }
-        let object: any WaitedObject = self
+        let object: any WaitedObject = self, tracked = track(work)
         let task = Task(priority: priority) {
+            tracked?.begin()
+            defer { tracked?.end() }
             await place.waitForGrant(at: object)
+            tracked?.catchUp()
             if place.isGranted { await run() }
         }
         keep(task, at: place)

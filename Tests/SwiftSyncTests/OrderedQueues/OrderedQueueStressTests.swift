@@ -111,6 +111,44 @@ struct OrderedQueueStressTests {
         #expect(turns.overlaps == 0 && turns.overtakings == 0)
     }
 
+    /// One task after the other runs it, and is replaced when it is cancelled. Other work is never cancelled with it.
+    @Test
+    func workThatIsCancelledTogetherTakesItsTurnsAllTheSame() async throws {
+        let fifo = FIFOQueue(), queue = CancellableQueue(underlyingQueue: fifo), turns = Turns(), isOver = Flag(),
+            astray = Shared(0)
+        let canceller = Task {
+            while !isOver.isRaised {
+                queue.cancelTasks()
+                await Task.yield()
+            }
+        }
+        let accepted = await Self.produce { producer, number, random in
+            let waits = Int.random(in: 0..<16, using: &random) == 0
+            let cancellable: @Sendable () async -> Void = {
+                await turns.take(producer, number)
+                while waits, !Task.isCancelled { await Task.yield() }
+            }
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0:
+                fifo.enqueue {
+                    await turns.take(producer, number)
+                    if Task.isCancelled { astray.increment() }
+                }
+            case 1: Task(on: queue) { await cancellable() }
+            case 2: queue.enqueue(inheritingTaskLocals: true, cancellable)
+            case 3: await fifo.enqueueAndWait { await turns.take(producer, number) }
+            default: queue.enqueue(cancellable)
+            }
+            return 1
+        }
+        try await fifo.drain()
+        isOver.raise()
+        await canceller.value
+        #expect(turns.taken == accepted)
+        #expect(turns.overlaps == 0 && turns.overtakings == 0 && astray.value == 0)
+        await waitUntil { queue.trackedCount == 0 }
+    }
+
     /// The actor protects what the tasks count; each begins in the order of its producer, though others are suspended.
     @Test
     func tasksOfAnActorThatAreCancelledTogetherBeginInOrder() async throws {

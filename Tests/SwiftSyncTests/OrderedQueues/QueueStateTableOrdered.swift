@@ -12,6 +12,10 @@ struct QueueStateTableOrdered {
         var isCancellable: Bool {
             self == .cancellableFIFO || self == .cancellableActor || self == .cancellableMainActor
         }
+
+        func has(_ call: Call) -> Bool {
+            !isCancellable || call.startsTask || self == .cancellableFIFO && call.isEnqueue
+        }
     }
 
     /// In each, nothing begins until the end of the test.
@@ -33,6 +37,7 @@ struct QueueStateTableOrdered {
         case drain
 
         var startsTask: Bool { self == .task || self == .throwingTask }
+        var isEnqueue: Bool { self == .enqueue || self == .enqueueInheriting }
     }
 
     enum Mode: CaseIterable {
@@ -127,8 +132,7 @@ struct QueueStateTableOrdered {
         table.flatMap { row in
             [(Mode.plain, row.plain), (.timeout, row.timeout), (.cancelled, row.cancelled)].compactMap {
                 mode, expected in
-                // A cancellable queue has but one call.
-                if expected == .none || family.isCancellable && !row.1.startsTask { return nil }
+                if expected == .none || !family.has(row.1) { return nil }
                 return Cell(family: family, state: row.0, call: row.1, mode: mode, expected: expected)
             }
         }
@@ -264,7 +268,8 @@ private final class FIFOSubject: OrderedSubject {
     private var queue: FIFOQueue { owner.value! }
 
     func enqueue(inheriting: Bool, _ body: @escaping Body) -> Bool {
-        inheriting ? queue.enqueue(inheritingTaskLocals: true) { body() } : queue.enqueue { body() }
+        if let cancellable { return cancellable.enqueue(inheritingTaskLocals: inheriting) { body() } }
+        return inheriting ? queue.enqueue(inheritingTaskLocals: true) { body() } : queue.enqueue { body() }
     }
     func enqueueWaitingForRoom(_ timeout: TimeLimit, _ body: @escaping Body) async throws {
         try await queue.enqueueWaitingForRoom(timeout: timeout) { body() }
