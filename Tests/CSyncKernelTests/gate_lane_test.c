@@ -205,6 +205,129 @@ static void a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_execut
     }
 }
 
+/* The gate is granted to the first waiter, which has not begun. */
+static void grant_first(struct fixture *f, int32_t priority) {
+    CHECK_STATUS(csk_gate_lock(&f->gate, 0), 0);
+    CHECK_STATUS(lock_waiter(f, 0, priority, csk_deadline_after(3600 * 1000 * ms)), 0);
+    CHECK_STATUS(csk_gate_unlock(&f->gate), 0);
+    CHECK_EQ(f->called[0].times, 1);
+}
+static int try_running(struct fixture *f, int32_t priority) {
+    return csk_gate_trylock_keyed(&f->gate, csk_rank(priority, CSK_PLACE_BACK), NULL, 0);
+}
+
+static void a_running_task_of_higher_rank_passes_one_that_has_yet_to_be_started(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        struct fixture f;
+        set_up(&f, policy, 0, false);
+        grant_first(&f, 0);
+        CHECK_STATUS(try_running(&f, -1), EBUSY);
+        CHECK_STATUS(csk_gate_trylock_keyed(&f.gate, INT64_MAX, NULL, 0), EINVAL);
+        int taken = try_running(&f, 5);
+        CHECK_STATUS(taken, policy == CSK_GATE_STRICT ? EBUSY : 0);
+        if (taken == 0) {
+            CHECK_EQ(csk_gate_waiting(&f.gate), 1);
+            CHECK_STATUS(csk_gate_cancel(&f.gate, &f.waiters[0]), ENOENT);
+            CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+            CHECK_STATUS(lock_waiter(&f, 0, 0, CSK_NEVER), EBUSY);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK_EQ(f.called[0].times, 1);
+        }
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
+        CHECK_STATUS(try_running(&f, 5), EBUSY);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(try_running(&f, -1), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+/* It is brief only where this thread does not lose its processor in it. */
+static void a_task_lets_few_of_its_rank_pass(void) {
+    for (uint32_t policy = 0; policy < 2; policy++) {
+        int most = 0;
+        do {
+            struct fixture f;
+            set_up(&f, policy, 0, false);
+            CHECK_STATUS(try_running(&f, 0), 0);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            grant_first(&f, 0);
+            int passed = 0;
+            for (; try_running(&f, 0) == 0; passed++) CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK(passed <= 4);
+            if (passed > most) most = passed;
+            CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+            CHECK_EQ(f.called[0].times, 1);
+            CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+        } while (most < 4);
+    }
+}
+
+static void a_task_that_was_passed_waits_again_or_gives_up(void) {
+    for (int gives_up = 0; gives_up < 2; gives_up++) {
+        struct fixture f;
+        set_up(&f, CSK_GATE_FAST, 0, false);
+        grant_first(&f, 0);
+        CHECK_STATUS(try_running(&f, 5), 0);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+        if (gives_up) {
+            CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[0]), 0);
+            CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[0]), EINVAL);
+        } else {
+            CHECK_STATUS(csk_gate_relock_async(&f.gate, &f.waiters[0]), 0);
+            CHECK_STATUS(csk_gate_relock_async(&f.gate, &f.waiters[0]), EINVAL);
+            CHECK_EQ(f.called[0].times, 1);
+        }
+        CHECK_EQ(csk_gate_waiting(&f.gate), !gives_up);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_EQ(f.called[0].times, gives_up ? 1 : 2);
+        if (!gives_up) {
+            CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
+            CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        }
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+/* As many as wait come again and again; each waits as a task does where it can't enter at once. */
+enum { RUNNERS = 4, SECTIONS = 20000 };
+static struct {
+    struct fixture f;
+    long sum;
+    int next;
+} run;
+static void *runs(void *unused) {
+    (void)unused;
+    int self = __atomic_fetch_add(&run.next, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < SECTIONS; i++) {
+        if (try_running(&run.f, 0) != 0) {
+            int times = LOAD(&run.f.called[self].times);
+            CHECK_STATUS(lock_waiter(&run.f, self, 0, CSK_NEVER), 0);
+            for (;;) {
+                while (LOAD(&run.f.called[self].times) == times) sched_yield();
+                times++;
+                if (csk_gate_adopt(&run.f.gate, &run.f.waiters[self]) == 0) break;
+                CHECK_STATUS(csk_gate_relock_async(&run.f.gate, &run.f.waiters[self]), 0);
+            }
+        }
+        run.sum++;
+        CHECK_STATUS(csk_gate_unlock(&run.f.gate), 0);
+    }
+    return NULL;
+}
+static void of_tasks_that_pass_each_other_none_is_lost(void) {
+    for (uint32_t policy = 0; policy < 3; policy++) {
+        set_up(&run.f, policy, 0, false);
+        run.sum = run.next = 0;
+        pthread_t threads[RUNNERS];
+        for (int i = 0; i < RUNNERS; i++) threads[i] = start_thread(runs, NULL);
+        for (int i = 0; i < RUNNERS; i++) join_thread(threads[i]);
+        CHECK_EQ(run.sum, RUNNERS * SECTIONS);
+        CHECK_STATUS(csk_gate_destroy(&run.f.gate), 0);
+    }
+}
+
 static void who_forgets_a_grant_leaves_the_choice_to_the_gate(void) {
     for (uint32_t policy = 0; policy < 3; policy++) {
         struct fixture f;
@@ -266,5 +389,7 @@ TEST_MAIN(TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_
           TEST(waiters_of_a_queue_that_does_not_come_time_out_and_can_be_cancelled),
           TEST(a_task_gives_its_grant_up_to_a_higher_rank_only),
           TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
-          TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate),
+          TEST(a_running_task_of_higher_rank_passes_one_that_has_yet_to_be_started),
+          TEST(a_task_lets_few_of_its_rank_pass), TEST(a_task_that_was_passed_waits_again_or_gives_up),
+          TEST(of_tasks_that_pass_each_other_none_is_lost), TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate),
           TEST(what_is_left_for_later_runs_outside_of_all_functions))

@@ -14,7 +14,7 @@ EXPLORED = ["base", "thread_number", "fork", "queue_lock", "service", "arrivals"
             "probe", "announce", "pool_watch", "trampoline", "waiter", "observer", "subscriber", "wait_thread",
             "wait_callback", "yield", "text",
             "gate", "gate_order", "gate_queue", "gate_leave", "gate_async",
-            "gate_lane", "gate_turn", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
+            "gate_lane", "gate_turn", "gate_pass", "gate_conditions", "gate_watch", "mutex", "pqueue", "pqueue_line",
             "pqueue_async", "thread_exit", "rwlock", "rwlock_wait", "rwlock_queue", "rwlock_bias", "rwlock_async",
             "rwlock_watch", "cond", "gate_await", "profile", "stack", "sem", "sem_queue", "sem_async", "sem_note",
             "sem_holder", "workqueue", "workqueue_order", "workqueue_refuse",
@@ -34,10 +34,10 @@ UNEXPLORED = ["load_time", "platform_census", "platform_clock", "platform_fork",
 # Clients leave a gate a few times, and each departure looks whether a waiter is late. A mutex is tried once before it
 # is waited for. What a second yield shows, the first one does. Clients queue a few works, and a long inbox has three.
 # Few stand before one who is under a limit, and a long row of them has three. A thread that has taken a gate by a look
-# stays away before the next one.
+# stays away before the next one. Tasks that run pass one that waits twice.
 KNOBS = ["-DGATE_DEPARTURES=1", "-DGATE_BRIEF_NS=1000000", "-DGATE_PASSED_OVER_NS=INT64_C(1000000)",
          "-DCSK_PQUEUE_TRIES=1", "-DCSK_YIELDS=1", "-DCSK_LOOK_PIECE=1", "-DCSK_NO_PROBES", "-DCSK_WORK_PIECE=2",
-         "-DCSK_ARRIVALS_STEPS=2"]
+         "-DCSK_ARRIVALS_STEPS=2", "-DGATE_PASSES=2"]
 LIBRARY = ["core", "choices", "fibers", "graph", "trace", "allocation", "accesses", "system", "explorer",
            "platform_explored", "pthread_explored", "spin", "turns", "model_sb", "model_rc11", "rc11_psc", "rc11_races",
            "strategy", "partly", "litmus", "litmus_tests", "weaken", "entered", "main"]

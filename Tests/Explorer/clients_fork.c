@@ -142,6 +142,16 @@ CLIENT(fork_beside_a_lost_grant_fast, .setup = make_fast, .changes_overtake = tr
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
 CLIENT(fork_beside_a_lost_grant_strict, .setup = make_strict,
        .threads = { forks_beside_grants, queues_to_adopt, wants_gate }, .preemptions = 1)
+/* The grant of one that was taken. */
+static void passes_a_task(void) {
+    EXPECT_EQUAL(csk_gate_lock(&shared->gate, 0), 0);
+    suspend(0, 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+    EXPECT_EQUAL(csk_gate_trylock_keyed(&shared->gate, csk_rank(1, CSK_PLACE_BACK), NULL, 0), 0);
+    EXPECT_EQUAL(csk_gate_unlock(&shared->gate), 0);
+}
+CLIENT(fork_beside_a_grant_that_is_taken, .setup = make_fast, .threads = { forks_beside_grants, passes_a_task },
+       .preemptions = 2)
 CLIENT(fork_beside_two_grants, .setup = make_fast, .threads = { forks_beside_grants, queues_two_to_adopt },
        .preemptions = 1)
 CLIENT(fork_beside_a_lost_task_fast, .setup = make_fast, .threads = { forks_beside_grants, suspends, wants_gate },

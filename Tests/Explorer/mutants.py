@@ -31,6 +31,7 @@ CLIENTS = {
     "gate_await": ["await_*"],
     "gate_conditions": ["await_*"],
     "gate_order": ["await_*"],
+    "gate_pass": ["pass_*", "fork_*"],
     "fork": ["fork_*"],
     "queue_lock": ["fork_*", "gate_*", "mutex_*", "heap_*", "timer_*"],
     "service": ["timer_*", "rcu_*", "pool_*", "watchdog_*", "fork_*"],
@@ -54,7 +55,7 @@ CLIENTS = {
     "waiter": ["gate_*", "sem_*", "rwlock_*", "async_*", "lane_*", "adopt_*", "close_*", "later_*", "mutex_*",
                "fork_*"],
     "trampoline": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*"],
-    "gate": ["later_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*",
+    "gate": ["later_*", "pass_*", "lane_*", "gate_*", "async_*", "adopt_*", "close_*", "mutex_*", "fork_*",
              "await_*"],
 }
 

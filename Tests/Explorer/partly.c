@@ -60,6 +60,8 @@ static const char *const partly_explored[] = {
     "order_mutex_last_frees",
     "order_three_fast",
     "order_two_fast",
+    "pass_before_a_thread_fast",
+    "pass_of_two_fast",
     "pool_writes_around_another",
     "rcu_barrier_beside_a_retirement",
     "rcu_barrier_waits_for_steps",

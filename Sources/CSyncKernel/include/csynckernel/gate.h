@@ -115,7 +115,10 @@ struct csk_gate {
     uint32_t bounded; /* waiters that are under a limit */
     uint32_t waiting;
     uint32_t lost_grants;
-    uint32_t depth;
+    union {
+        uint32_t depth;   /* levels of a re-entrant holder */
+        uint32_t section; /* of tasks: see src/lock/gate_section.h */
+    };
     uint8_t policy;
     uint8_t hand_over;
     uint8_t closed;

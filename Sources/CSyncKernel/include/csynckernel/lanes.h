@@ -17,7 +17,8 @@
  *
  * What gate.h says of waiters holds for those of lanes, and beyond that: csk_gate_raise leaves a waiter in its lane.
  * csk_gate_adopt serves one of an executor's lane too, where EAGAIN also says that a waiter which goes first has come
- * meanwhile, and is granted the gate. csk_gate_forget also gives up a grant that such a waiter has not adopted. After
+ * meanwhile, and is granted the gate, or that csk_gate_trylock_keyed has taken it; csk_gate_adopt may spin for some
+ * microseconds then. csk_gate_forget also gives up a grant that such a waiter has not adopted. After
  * csk_gate_close the gate can be destroyed once no csk_gate_begin is owed either.
  *
  * No function here may be called from a signal handler.
@@ -119,6 +120,16 @@ CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, 
                                              csk_gate_lanes_t *lanes, uint64_t key, bool is_queue,
                                              csk_gate_lane_t **spare, int64_t deadline_ns,
                                              csk_waiter_function_t function, void *context);
+
+/* Takes the gate for a task that runs on the calling thread, before csk_gate_lock_keyed queues it; csk_gate_unlock
+ * leaves it. Takes a free gate as csk_gate_trylock does, unless csk_gate_has_lost_grants. But under STRICT it also
+ * takes one that was granted to a task which has not been started yet: if that one's rank is lower, or if it is the
+ * same and sections of tasks are brief. A task that waits lets four of its rank pass in that way, and keeps its place.
+ * Spins for some microseconds at most, while a task holds the gate whose section is likely to be brief. Where the
+ * executor runs its tasks in order, `lanes` and `key` say which it is, and the task passes none of them; `lanes` is
+ * NULL otherwise. Returns 0; EBUSY; EINVAL for a rank that csk_rank does not give. */
+CSK_API CSK_MUST_USE int csk_gate_trylock_keyed(csk_gate_t *gate, csk_rank_t rank, csk_gate_lanes_t *lanes,
+                                                uint64_t key);
 
 /* Takes a lane out of a set that is no longer in use, so that its memory can be freed. Returns NULL when there is none
  * left. */

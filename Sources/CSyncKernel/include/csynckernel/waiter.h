@@ -107,7 +107,10 @@ struct csk_waiter {
     uint8_t grace_started;
     uint8_t due;
     uint8_t has_waited;
-    uint8_t mode;
+    union {
+        uint8_t mode;
+        uint8_t passed; /* a task at a gate: see src/lock/gate_lane.h */
+    };
     uint8_t stays;  /* it can't be cancelled */
     uint8_t timers; /* timers that have to be stopped before its function is called */
     csk_timer_t deadline;

@@ -84,6 +84,7 @@ static bool grant_or_insert(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_
         if (lane != NULL) {
             csk_gate_link(gate, waiter);
             csk_gate_lane_grant(gate, waiter);
+            waiter->passed = GATE_PASSES;
         } else csk_gate_count_pass(gate);
         csk_gate_mark_granted(gate, waiter, effects);
     } else {
@@ -134,6 +135,7 @@ static int place(void *object, csk_waiter_t *waiter, const csk_request_t *wanted
     waiter->lane = request->lane;
     waiter->adoptable = request->adoptable;
     waiter->grace.function = grace_ended; /* for csk_gate_start_grace, which knows nothing of callbacks */
+    waiter->passed = csk_gate_place != NULL ? GATE_PASSES : 0; /* a condition's function queues it */
     csk_waiter_give_rank(waiter, wanted->rank);
     waiter->node.ticket = csk_gate_ticket(gate, waiter->node.rank);
     uint32_t grace_us = gate->grace_and_place >> 1;

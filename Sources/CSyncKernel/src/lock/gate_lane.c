@@ -17,8 +17,12 @@ static bool is_idle(const csk_gate_lane_t *lane) {
     return lane->front == NULL && !lane->stalled && lane->lost.root == NULL;
 }
 
+static csk_gate_lane_t **list_of(csk_gate_lanes_t *lanes, uint64_t key) {
+    return &lanes->lists[key * UINT64_C(0x9E3779B97F4A7C15) >> 60];
+}
+
 csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool is_queue, csk_gate_lane_t **spare) {
-    csk_gate_lane_t **list = &lanes->lists[key * UINT64_C(0x9E3779B97F4A7C15) >> 60], *idle = NULL;
+    csk_gate_lane_t **list = list_of(lanes, key), *idle = NULL;
     for (csk_gate_lane_t *lane = *list; lane != NULL; lane = lane->next_lane) {
         if (lane->key == key && (lane->function != NULL) == is_queue) return lane;
         if (is_idle(lane)) idle = lane;
@@ -35,6 +39,13 @@ csk_gate_lane_t *csk_gate_lane_find(csk_gate_lanes_t *lanes, uint64_t key, bool 
         idle->function = is_queue ? lanes->function : NULL;
     }
     return idle;
+}
+
+bool csk_gate_lane_is_idle_of(csk_gate_lanes_t *lanes, uint64_t key) {
+    csk_gate_lane_t *lane = *list_of(lanes, key);
+    while (lane != NULL && (lane->key != key || lane->function != NULL)) lane = lane->next_lane;
+    if (lane != NULL) csk_gate_lane_know_process(lane);
+    return lane == NULL || is_idle(lane);
 }
 
 csk_gate_lane_t *csk_gate_lanes_take(csk_gate_lanes_t *lanes) {

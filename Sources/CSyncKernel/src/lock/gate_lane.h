@@ -28,6 +28,33 @@
  * relock). A task that lost the grant stands in `lost`, and only what comes before it may be granted meanwhile. So a
  * task of high priority need not wait until one of low priority is given a thread.
  *
+ * Lanes: a task that runs goes before one that has yet to be started
+ *
+ * A task that was granted the gate must be scheduled first, which takes longer than most sections. A task that runs
+ * takes the gate meanwhile, by csk_gate_trylock_keyed, and returns the other's grant to the queue. The task whose grant
+ * was taken keeps its place, and its function is not called again: it is on its way. `stays` says that of a waiter of
+ * an executor's lane.
+ *
+ *   state and `stays`   function     left by
+ *   QUEUED   no         not called   the grant: GRANTED no; deadline or cancellation: ended
+ *   GRANTED  no         called       adopt: begun; the end of the grace: LOST no; a taking: QUEUED yes; relock, forget
+ *   QUEUED   yes        called       the grant, which calls nothing: GRANTED yes; relock: QUEUED no; forget: ended
+ *   GRANTED  yes        called       adopt: begun; the end of the grace: LOST yes; a taking: QUEUED yes; relock, forget
+ *   LOST     either     called       relock: QUEUED no; forget: ended
+ *
+ * While a task is on its way it has no deadline, and can't be cancelled or raised, as one that has a grant: the task
+ * finds out when it comes. It adopts a grant that it has been given anew; else it waits again.
+ *
+ * How often. `passed` counts the takings, until the waiter is queued for another wait. After GATE_PASSES only a higher
+ * rank takes the grant, which would go before the task in the queue as well. So when its turn has come, a task lets so
+ * many sections pass that came later at its rank, each of them after a brief one, and the n-th in order lets n times as
+ * many pass while it waits. Each counts as a pass under a bypass limit, and none passes the waiter that a limit makes
+ * next. Nor does one pass a task that goes after a predicate, which might be false by then; or that was granted the
+ * gate at once, since it runs. And none passes where a grant was lost: the task that lost it keeps its place among
+ * those that come later. Tasks of a serial executor pass none of their own.
+ *
+ * Who takes a grant holds the gate, and publishes. It owes no second look.
+ *
  * Lanes: passes
  *
  * A waiter of a lane stays in the list of arrivals until it begins. So the count of passes is exact although grants are
@@ -77,6 +104,16 @@ static inline csk_waiter_t *csk_gate_lane_first(const csk_gate_lane_t *lane) {
     return csk_waiter_of_node(csk_heap_top(&lane->waiters));
 }
 
+/* How many sections of its rank may pass a task whose turn has come: see above. */
+#ifndef GATE_PASSES /* the explorer has fewer */
+enum { GATE_PASSES = 4 };
+#endif
+/* Called under the queue lock. Whether the function of a task's waiter was called for a grant that was taken since: see
+ * above. */
+static inline bool csk_gate_is_on_its_way(const csk_waiter_t *waiter) {
+    return csk_gate_lane_of(waiter) != NULL && waiter->stays;
+}
+
 /* The grace of a provisional grant: for how long it stays once there is another waiter. A grant without other waiters
  * reads no clock. The call that queues a waiter whose grant is to be adopted sets the function of its clock
  * (`grace.function`, gate_async.c), which takes the grant back, and so leaves the gate. So the queue starts the clock
@@ -109,12 +146,17 @@ void csk_gate_lane_take(csk_gate_t *gate, csk_waiter_t *waiter, bool granted);
 void csk_gate_lane_grant(csk_gate_t *gate, csk_waiter_t *waiter);
 /* Gives a queued waiter a higher rank, in its lane, and in the gate's order where it is the lane's first then. */
 void csk_gate_lane_raise(csk_gate_t *gate, csk_waiter_t *waiter, csk_rank_t rank);
+/* Whether none of the executor of `key` waits or has a grant. */
+bool csk_gate_lane_is_idle_of(csk_gate_lanes_t *lanes, uint64_t key);
 /* Whether an executor's waiter has a grant that belongs to another one, which arrived later and comes before it. */
 bool csk_gate_lane_has_better(const csk_gate_lane_t *lane);
 
 /* In gate_turn.c. The first is called under the queue lock. It takes the pending grant back, which is still named as
  * pending, and returns true when the waiter, which was granted at once, waits from now on. */
 bool csk_gate_lane_lose(csk_gate_t *gate, csk_waiter_t *waiter);
+/* Called under the queue lock by the thread that has taken the gate from the waiter whose grant is pending: see
+ * above. */
+void csk_gate_lane_pass(csk_gate_t *gate, csk_waiter_t *pending);
 /* The others are called without the queue lock: csk_gate_adopt, csk_gate_relock_async and csk_gate_forget for waiters
  * of executors' lanes. */
 int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter);

@@ -113,7 +113,7 @@ void csk_gate_mark_granted(csk_gate_t *gate, csk_waiter_t *waiter, csk_effects_t
     if (lane != NULL && lane->function != NULL) {
         csk_store(&lane->due, 1, CSK_RELAXED);
         effects->lane = lane;
-    } else csk_waiter_finish(waiter, 0, effects);
+    } else if (!csk_gate_is_on_its_way(waiter)) csk_waiter_finish(waiter, 0, effects);
 }
 
 static uint64_t holder_of(const csk_waiter_t *waiter) {

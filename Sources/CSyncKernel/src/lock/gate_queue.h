@@ -12,6 +12,7 @@
  *   gate_watch.c        how a waiter finds out that the holder has ended, or that the one before it is late
  *   gate.c              threads: entering and waiting
  *   gate_turn.c         the waiters of lanes: they begin, lose their grants, and come again
+ *   gate_pass.c         tasks that run, and enter before one that has yet to be started
  *   gate_async.c        callbacks: provisional grants, closing
  *   gate_await.c        threads that wait for a predicate
  *

@@ -2,6 +2,7 @@
 #include "base/ordering.h"
 #include "lock/gate_await.h"
 #include "lock/gate_queue.h"
+#include "lock/gate_section.h"
 
 /* The lane's first: the first among the waiter that has the grant, if any, and those that wait. If the bypass limit
  * chose the one that has the grant, that choice stays. */
@@ -12,14 +13,19 @@ static csk_waiter_t *first_to_begin(const csk_gate_t *gate, const csk_gate_lane_
     return overdue != NULL && overdue->lane == lane && csk_gate_lane_of(overdue) != NULL ? overdue : first;
 }
 
+static void queue_again(csk_gate_t *gate, csk_waiter_t *waiter) {
+    csk_waiter_set(waiter, WAITER_QUEUED);
+    gate->waiting++;
+    csk_heap_insert(&waiter->lane->waiters, &waiter->node);
+}
+
 /* A waiter whose grant is over waits again, under its ticket. Its deadline counts again. Returns true when it had not
  * waited so far. */
 static bool wait_again(csk_gate_t *gate, csk_waiter_t *waiter) {
     bool newly = !waiter->has_waited;
     csk_waiter_begin_again(waiter, CSK_OBJECT_GATE);
-    csk_waiter_set(waiter, WAITER_QUEUED);
-    gate->waiting++;
-    csk_heap_insert(&waiter->lane->waiters, &waiter->node);
+    waiter->stays = 0;
+    if (csk_waiter_state(waiter) != WAITER_QUEUED) queue_again(gate, waiter);
     csk_waiter_start_deadline(waiter, &csk_gate_queue_kind);
     return newly;
 }
@@ -46,6 +52,15 @@ bool csk_gate_lane_lose(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_heap_insert(&lane->lost, &waiter->node);
     csk_gate_lane_show(gate, lane);
     return false;
+}
+
+void csk_gate_lane_pass(csk_gate_t *gate, csk_waiter_t *pending) {
+    csk_gate_transfer(gate, csk_self()); /* before the grant ends: a child of fork must find the grant or the holder */
+    end_grant(gate, pending->lane);
+    pending->stays = 1;
+    if (pending->passed < GATE_PASSES) pending->passed++;
+    queue_again(gate, pending);
+    csk_gate_lane_show(gate, pending->lane);
 }
 
 enum { STOP_DEADLINE = 1, STOP_GRACE = 2 };
@@ -155,14 +170,21 @@ static bool has_grant(const csk_gate_t *gate, const csk_waiter_t *waiter) {
            waiter->lane->function == NULL;
 }
 
-int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {
+static bool was_taken(const csk_waiter_t *waiter) {
+    return csk_waiter_state(waiter) == WAITER_QUEUED && csk_gate_is_on_its_way(waiter);
+}
+
+/* `looks` receives whether the gate is likely to be the waiter's within a moment. */
+static int adopt(csk_gate_t *gate, csk_waiter_t *waiter, int64_t now_ns, bool *looks) {
     csk_gate_lane_t *lane = waiter->lane;
     int clocks = 0, status = EINVAL;
     csk_gate_lock_queue(gate);
-    if (csk_waiter_state(waiter) == WAITER_LOST || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane)))
-        status = EAGAIN;
+    bool taken = was_taken(waiter), lost = taken || csk_waiter_state(waiter) == WAITER_LOST;
+    *looks = taken && csk_gate_next(gate) == waiter && csk_gate_ends_soon(gate, now_ns);
+    if (lost || (has_grant(gate, waiter) && csk_gate_lane_has_better(lane))) status = EAGAIN;
     else if (has_grant(gate, waiter)) {
         status = 0;
+        csk_gate_begin_section(gate, waiter->granted_ns != 0 ? waiter->granted_ns : now_ns, now_ns);
         csk_gate_transfer(gate, csk_self());
         end_grant(gate, lane);
         clocks = give_back(gate, waiter, true);
@@ -171,6 +193,16 @@ int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {
     }
     csk_queue_unlock(&gate->queue_lock);
     stop_clocks(waiter, clocks);
+    return status;
+}
+
+int csk_gate_lane_adopt(csk_gate_t *gate, csk_waiter_t *waiter) {
+    csk_spin_t spin = csk_spin_begin(CSK_SPIN_NS);
+    bool looks;
+    int status = adopt(gate, waiter, spin.now_ns, &looks);
+    while (looks && csk_spin(&spin)) {
+        if (!csk_gate_has_thread(gate)) status = adopt(gate, waiter, spin.now_ns, &looks);
+    }
     return status;
 }
 
@@ -196,7 +228,8 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_rank_t rank = waiter->node.rank;
     csk_gate_lock_queue(gate);
     bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter);
-    if (lost || granted) {
+    bool waits = lost || granted || was_taken(waiter);
+    if (waits) {
         gate->next_ticket++; /* the waiter keeps its own ticket, but gate_watch.c counts arrivals by this */
         if (lost) settle_lost(gate, waiter);
         wait_again(gate, waiter);
@@ -205,10 +238,10 @@ int csk_gate_lane_relock(csk_gate_t *gate, csk_waiter_t *waiter) {
     }
     bool look_again = csk_gate_settle(gate, &effects);
     csk_queue_unlock(&gate->queue_lock);
-    if (lost || granted) csk_tell_event(CSK_EVENT_WAIT_BEGIN, gate, rank, 0);
+    if (waits) csk_tell_event(CSK_EVENT_WAIT_BEGIN, gate, rank, 0);
     csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
-    return lost || granted ? 0 : EINVAL;
+    return waits ? 0 : EINVAL;
 }
 
 int csk_gate_lane_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
@@ -216,9 +249,13 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
     int clocks = 0;
     csk_gate_lock_queue(gate);
     csk_gate_lane_know_process(waiter->lane);
-    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter);
+    bool lost = csk_waiter_state(waiter) == WAITER_LOST, granted = has_grant(gate, waiter), taken = was_taken(waiter);
     if (lost) settle_lost(gate, waiter);
-    if (lost || granted) clocks = give_back(gate, waiter, false);
+    if (taken) {
+        gate->waiting--;
+        csk_gate_lane_take(gate, waiter, false);
+    }
+    if (lost || granted || taken) clocks = give_back(gate, waiter, false);
     /* The waiter that came before this one may be gone by now. So the gate chooses the next, and not the lane: this
      * thread becomes the holder, and leaves. */
     if (granted) {
@@ -233,5 +270,5 @@ int csk_gate_lane_forget(csk_gate_t *gate, csk_waiter_t *waiter) {
     csk_effects_perform(&effects);
     if (look_again) csk_gate_look_again(gate);
     if (granted) csk_gate_unlock(gate);
-    return lost || granted ? 0 : EINVAL;
+    return lost || granted || taken ? 0 : EINVAL;
 }
