@@ -16,6 +16,18 @@ class SuspendedWaiter: KernelWait, @unchecked Sendable {
         unsafe csk_gate_cancel(gate, waiter)
     }
 
+    /// Enters without a suspension, if the gate is free, or was granted to a task that has yet to be started and that
+    /// this one may pass. It may spin for some microseconds. A nil `rank` is that of the request, or of the task.
+    static func enterAtOnce(
+        _ gate: UnsafeMutablePointer<csk_gate_t>, of box: AnyObject, rank: Int64?, isolation: (any Actor)?
+    ) -> Bool {
+        let wanted = rank ?? RequestPriority.rankOfTask(naming: nil)
+        // An actor runs its tasks in order, so none passes another one of its own.
+        guard let isolation else { return unsafe csk_gate_trylock_keyed(gate, wanted, nil, 0) == 0 }
+        let key = UInt64(QueueIdentity.ofExecutor(isolation: isolation))
+        return unsafe csk_gate_trylock_keyed(gate, wanted, ValueLanes.of(gate, box), key) == 0
+    }
+
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_gate_raise(gate, rank, $0) } }
 
     /// Waits for the gate and makes the calling thread its holder. It returns 0 or an errno value. A nil `rank` is that

@@ -64,6 +64,8 @@ extension PriorityMutex where Value: ~Copyable {
         func enterSlowly(
             _ priority: CommandPriority?, deadline: Int64
         ) async throws(PriorityMutexError) {
+            let rank = priority.map(CommandRank.of)
+            if unsafe SuspendedWaiter.enterAtOnce(box.gate, of: box, rank: rank, isolation: #isolation) { return }
             // A wait that only tries is not queued: it would block later waiters until the timers' thread removes it.
             if deadline == Deadline.passed {
                 let priority = RequestPriority.ofTask(naming: priority).rawValue
@@ -71,7 +73,7 @@ extension PriorityMutex where Value: ~Copyable {
                 if box.mayStay() { return }
             }
             let status = await unsafe SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
-                rank: priority.map(CommandRank.of), deadline: deadline)
+                rank: rank, deadline: deadline)
             if status != 0 { throw PriorityMutexError(status: status) }
         }
     }

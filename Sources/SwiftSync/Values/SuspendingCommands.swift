@@ -37,6 +37,7 @@ extension SuspendingCommands where Value: Sendable {
         if Task.isCancelledByOthers { return .cancelled }
         if box.enterFast() && box.mayStay() { return nil }
         let deadline = limit.deadline()
+        if unsafe SuspendedWaiter.enterAtOnce(box.gate, of: box, rank: rank, isolation: #isolation) { return nil }
         let status = unsafe await SuspendedWaiter(box.gate, of: box, isolation: #isolation).acquire(
             rank: rank, deadline: deadline)
         return status == 0 ? nil : QueueSafeValueError(status: status)

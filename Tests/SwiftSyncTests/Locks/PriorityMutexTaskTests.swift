@@ -290,6 +290,28 @@ struct PriorityMutexTaskTests {
         #expect(mutex.withLock { $0 } == [0, 1, 2])
     }
 
+    /// The first task has its turn, but its actor does not start it. Under `.fast` one that runs enters meanwhile.
+    @Test
+    func aTaskOfHigherPriorityPassesOneThatHasYetToBeStarted() async {
+        let mutex = PriorityMutex([Int](), graceMicroseconds: 2_000_000_000), leave = await occupy(mutex)
+        let first = Task { @MainActor in try await mutex.suspending.withLock { $0.append(1) } }
+        await waitUntil { mutex.waitingCount == 1 }
+        let hasPassed = Flag()
+        @Sendable func keepsItsActorBusy() {
+            leave()
+            waitUntil { hasPassed.isRaised }
+        }
+        let second = Task { @MainActor in keepsItsActorBusy() }
+        await waitUntil { mutex.waitingCount == 0 }
+        await #expect(throws: Never.self) {
+            try await mutex.suspending.withLock(priority: .high) { $0.append(0) }
+            hasPassed.raise()
+            try await first.value
+            await second.value
+        }
+        #expect(mutex.withLock { $0 } == [0, 1])
+    }
+
     @Test
     func whatATaskSendsInIsReleasedWithTheMutex() async throws {
         let alive = Shared(0)
