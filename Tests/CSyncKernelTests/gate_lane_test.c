@@ -242,11 +242,14 @@ static void a_running_task_of_higher_rank_passes_one_that_has_yet_to_be_started(
     }
 }
 
-/* It is brief only where this thread does not lose its processor in it. */
+/* A section is brief only where this thread does not lose its processor in it, and under a sanitizer or an emulator
+ * perhaps none is. */
 static void a_task_lets_few_of_its_rank_pass(void) {
     for (uint32_t policy = 0; policy < 2; policy++) {
         int most = 0;
-        do {
+        int64_t shortest_ns = INT64_MAX;
+        for (int round = 0; most < 4 && round < 10000; round++) {
+            int64_t began_ns = csk_now();
             struct fixture f;
             set_up(&f, policy, 0, false);
             CHECK_STATUS(try_running(&f, 0), 0);
@@ -256,11 +259,14 @@ static void a_task_lets_few_of_its_rank_pass(void) {
             for (; try_running(&f, 0) == 0; passed++) CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
             CHECK(passed <= 4);
             if (passed > most) most = passed;
+            int64_t lasted_ns = (csk_now() - began_ns) / (passed + 2);
+            if (lasted_ns < shortest_ns) shortest_ns = lasted_ns;
             CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
             CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
             CHECK_EQ(f.called[0].times, 1);
             CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
-        } while (most < 4);
+        }
+        if (shortest_ns < 500) CHECK_EQ(most, 4);
     }
 }
 
@@ -286,6 +292,22 @@ static void a_task_that_was_passed_waits_again_or_gives_up(void) {
             CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), 0);
             CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
         }
+        CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
+    }
+}
+
+/* Others take its grant again and again, each time before its grace has ended: that gives it no new one. */
+static void a_task_that_never_comes_holds_up_nobody_though_others_take_its_grant(void) {
+    for (uint32_t policy = 0; policy < 2; policy++) {
+        struct fixture f;
+        set_up(&f, policy, 0, false);
+        grant_first(&f, 0);
+        CHECK_STATUS(csk_gate_lock_async(&f.gate, 0, &f.other, CSK_NEVER, note, &f.other_called), 0);
+        while (LOAD(&f.other_called.times) == 0)
+            if (try_running(&f, 5) == 0) CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
+        CHECK_STATUS(csk_gate_adopt(&f.gate, &f.waiters[0]), EAGAIN);
+        CHECK_STATUS(csk_gate_forget(&f.gate, &f.waiters[0]), 0);
+        CHECK_STATUS(csk_gate_unlock(&f.gate), 0);
         CHECK_STATUS(csk_gate_destroy(&f.gate), 0);
     }
 }
@@ -391,5 +413,6 @@ TEST_MAIN(TEST(a_busy_queues_waiters_begin_in_order_though_others_pass), TEST(a_
           TEST(a_task_that_lost_its_grant_comes_before_the_later_ones_of_its_executor),
           TEST(a_running_task_of_higher_rank_passes_one_that_has_yet_to_be_started),
           TEST(a_task_lets_few_of_its_rank_pass), TEST(a_task_that_was_passed_waits_again_or_gives_up),
+          TEST(a_task_that_never_comes_holds_up_nobody_though_others_take_its_grant),
           TEST(of_tasks_that_pass_each_other_none_is_lost), TEST(who_forgets_a_grant_leaves_the_choice_to_the_gate),
           TEST(what_is_left_for_later_runs_outside_of_all_functions))
