@@ -50,7 +50,7 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
     }
 
     private func acquire(_ permits: UInt32, naming priority: CommandPriority?, _ deadline: Int64) async -> Int32 {
-        await wait() {
+        let status = await wait() {
             let rank = RequestPriority.rankOfTask(naming: priority)
             ownPriority = Task.currentPriority
             testStep("SemaphoreWait: knows its rank", self)
@@ -59,9 +59,12 @@ final class SemaphoreWait: KernelWait, @unchecked Sendable {
                     unsafe csk_sem_wait_async(semaphore, rank, $0, permits, deadline, $1, $2)
                 }
             }
-            if status == 0 { raiseHolder() } else { endCounting() }
+            if status == 0 { raiseHolder() }
             return status
         }
+        // A wait that was given up before it was queued is decided by nobody, and an escalation may have counted it.
+        if status != 0 { endCounting() }
+        return status
     }
 
     override func raise(to rank: Int64) { unsafe waiter.change { unsafe csk_sem_raise(semaphore, rank, $0) } }

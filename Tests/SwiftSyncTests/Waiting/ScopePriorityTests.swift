@@ -65,6 +65,29 @@ struct ScopePriorityTests {
         try await low.value
     }
 
+    /// It was cancelled, and then escalated, just before it would have been queued.
+    @Test
+    func whoGaveUpBeforeItWasQueuedRaisesNobodyThatIsLetIn() async throws {
+        let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none),
+            pause = StepPause("TaskWait: parks")
+        let cancelled = Task.detached(executorPreference: OwnThreads.shared, priority: .background) {
+            try await pause.within { try await semaphore.wait() }
+        }
+        await pause.isReached()
+        cancelled.cancel()
+        cancelled.escalatePriority(to: .high)
+        pause.goOn()
+        await #expect(throws: PrioritySemaphoreError.cancelled) { try await cancelled.value }
+        let low = Task.detached(priority: .background) {
+            try await semaphore.withPermit { found.access { $0 = Task.currentPriority } }
+        }
+        await waitUntil { semaphore.waitingCount == 1 }
+        try semaphore.signal()
+        await waitUntil { found.value != nil }
+        #expect(found.value == .background)
+        try await low.value
+    }
+
     @Test
     func whoMovedUpIsCountedOnce() async throws {
         let semaphore = PrioritySemaphore(value: 0), found = Shared(TaskPriority?.none)
