@@ -31,6 +31,7 @@ extension Task where Failure == Never {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere()
+            tracked?.catchUp()
             nonisolated(unsafe) var result: Success?
             await storage.runInTurn(piece) { unsafe result = await operation() }
             return unsafe result!
@@ -66,6 +67,7 @@ extension Task where Failure == Never {
             tracked?.begin()
             defer { tracked?.end() }
             await place.waitElsewhere(at: storage)
+            tracked?.catchUp()
             return await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }
@@ -104,6 +106,7 @@ extension Task where Failure == any Error {
             tracked?.begin()
             defer { tracked?.end() }
             try await place.get().waitElsewhere()
+            tracked?.catchUp()
             nonisolated(unsafe) var result: Success?
             try await storage.runInTurn(piece) { unsafe result = try await operation() }
             return unsafe result!
@@ -145,6 +148,7 @@ extension Task where Failure == any Error {
             defer { tracked?.end() }
             let (actor, piece, place) = try entry.get()
             await place.waitElsewhere(at: storage)
+            tracked?.catchUp()
             return try await ActorQueue<ActorType>.run(in: storage, on: actor, piece, operation)
         }
     }

@@ -45,8 +45,8 @@ final class TrackedTasks: @unchecked Sendable {
             unsafe withUnsafeCurrentTask { unsafe list.insert(self, RuntimeFacts.anyTask($0!), isFirst: runsWork) }
         }
 
-        /// A task that runs work calls this before it begins any. If all are being cancelled, it is cancelled at once,
-        /// lest the work begin before that.
+        /// Called before work or a task's operation begins: if all are being cancelled, the calling task is cancelled
+        /// at once, lest that begin before.
         func catchUp() {
             if list.cancellationCount == cancellations { return }
             unsafe withUnsafeCurrentTask { unsafe $0!.cancel() }

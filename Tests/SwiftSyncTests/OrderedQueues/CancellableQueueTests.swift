@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import SwiftSync
@@ -96,6 +97,35 @@ struct CancellableQueueTests {
         await goOn()
         #expect(await task.value)
         #expect(try await throwing.value)
+    }
+
+    /// The moment in which later ones have been cancelled, and this one not yet.
+    @Test(arguments: [false, true])
+    func aTaskThatBeginsOnAnActorWhileAllAreCancelledIsCancelled(mayFail: Bool) async throws {
+        let ledger = Ledger(), queue = CancellableQueue(underlyingQueue: ledger.queue), goOn = await ledger.queue.stop()
+        let seen = Shared([Bool]()), isRunning = Flag(), isCancelled = Door(),
+            entry = TrackedTasks.Entry(of: queue.tasks)
+        if mayFail {
+            Task<Void, any Error>(on: queue) { _ in seen.append(Task.isCancelled) }
+        } else {
+            Task(on: queue) { _ in seen.append(Task.isCancelled) }
+        }
+        let later = Task {
+            entry.begin()
+            defer { entry.end() }
+            await withTaskCancellationHandler {
+                isRunning.raise()
+                await isCancelled.pass()
+            } onCancel: {
+                Task(executorPreference: OwnThreads.shared) { await goOn() }
+                while seen.value.isEmpty { sched_yield() }
+                isCancelled.open()
+            }
+        }
+        await waitUntil { isRunning.isRaised && queue.trackedCount == 2 }
+        queue.cancelTasks()
+        await later.value
+        #expect(seen.value == [true])
     }
 
     @Test

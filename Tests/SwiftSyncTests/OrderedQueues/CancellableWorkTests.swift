@@ -128,9 +128,11 @@ struct CancellableWorkTests {
         #expect(seen.value == [true, true, true])
     }
 
+    private enum Kind: CaseIterable { case work, inheritingWork, task, throwingTask }
+
     /// The moment in which others have been cancelled, and the task that runs the work not yet.
-    @Test(arguments: [false, true])
-    func workThatBeginsWhileAllAreCancelledIsCancelled(inheriting: Bool) async throws {
+    @Test(arguments: Kind.allCases)
+    private func whatBeginsWhileAllAreCancelledIsCancelled(kind: Kind) async throws {
         let began = Flag(), isRunning = Flag(), isCancelled = Door(), door = Door(),
             entry = TrackedTasks.Entry(of: queue.tasks)
         queue.enqueue {
@@ -138,7 +140,12 @@ struct CancellableWorkTests {
             await door.pass()
         }
         await waitUntil { began.isRaised }
-        note(inheriting: inheriting)
+        switch kind {
+        case .work: note()
+        case .inheritingWork: note(inheriting: true)
+        case .task: Task(on: queue) { [seen] in seen.append(Task.isCancelled) }
+        case .throwingTask: Task<Void, any Error>(on: queue) { [seen] in seen.append(Task.isCancelled) }
+        }
         let other = Task { [seen] in
             entry.begin()
             defer { entry.end() }
@@ -151,7 +158,7 @@ struct CancellableWorkTests {
                 isCancelled.open()
             }
         }
-        await waitUntil { isRunning.isRaised && queue.trackedCount == (inheriting ? 3 : 2) }
+        await waitUntil { isRunning.isRaised && queue.trackedCount == (kind == .work ? 2 : 3) }
         queue.cancelTasks()
         await other.value
         #expect(seen.value == [true])
