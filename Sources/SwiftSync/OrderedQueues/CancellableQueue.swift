@@ -7,8 +7,8 @@
 /// Task(on: searches) { try await find("cats") }               // not cancelled
 /// ```
 ///
-/// Work of a ``FIFOQueue`` that needs no task of its own costs a fraction of that by
-/// ``enqueue(inheritingTaskLocals:_:)``.
+/// Work that needs no handle is cheaper by ``enqueue(inheritingTaskLocals:_:)``, over a ``FIFOQueue``: it starts no
+/// task.
 ///
 /// The underlying queue, a ``FIFOQueue`` or an ``ActorQueue``, gives the order. Work that is submitted to the
 /// underlying queue directly is in the same order, and is not cancelled.
@@ -41,14 +41,14 @@ extension CancellableQueue where UnderlyingQueue == FIFOQueue {
     /// Submits `work`, which ``cancelTasks()`` cancels, and returns at once. Otherwise it is
     /// ``FIFOQueue/enqueue(inheritingTaskLocals:_:)`` of the underlying queue.
     ///
-    /// One task runs such work, and is replaced once it is cancelled. So the work costs much less than a `Task(on:)`.
+    /// The queue's own task runs the work. Once that task is cancelled, another takes its place.
     ///
     /// - Parameters:
     ///   - inheritingTaskLocals: if true, `work` runs in a separate task, and sees the task-local values of the caller.
     ///   - work: the work to submit.
     /// - Returns: false, with a report to ``SyncDiagnostics``, if the queue was shut down or is full. `work` is then
     ///   released without having run.
-    /// - Complexity: that of the underlying queue's, and an allocation.
+    /// - Complexity: that of ``FIFOQueue/enqueue(inheritingTaskLocals:_:)``, plus one allocation.
     @discardableResult
     public func enqueue(inheritingTaskLocals: Bool = false, _ work: @escaping @Sendable () async -> Void) -> Bool {
         underlyingQueue.storage.accepts(

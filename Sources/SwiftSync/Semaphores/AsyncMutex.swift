@@ -17,7 +17,8 @@ public import CSyncKernel
 ///
 /// No call blocks a thread. A task that is cancelled before or during its wait leaves the queue, and gets `.cancelled`.
 /// A task that is escalated while it waits at its own priority moves up. Once a task is inside, only its own code ends
-/// the section. Meanwhile it runs at no less than the priority of its waiters, like a task whose value others wait for.
+/// the section. Meanwhile it runs at no less than the task priority of those that wait. The priority that a call names
+/// counts for the order alone.
 ///
 /// The section runs where its caller runs: on the caller's actor if there is one. A free mutex costs two locked
 /// instructions, no allocation and no change of the executor. A task that has to wait costs one allocation. The mutex

@@ -191,7 +191,8 @@ public struct PrioritySemaphore: @unchecked Sendable {
     /// It suspends the task while too few are free. It throws what ``wait(permits:priority:timeout:)`` throws, without
     /// running `body`, and what `body` throws.
     ///
-    /// Tasks that wait for permits raise this task's priority to theirs, unless another has entered after it.
+    /// Tasks that wait for permits raise this task's priority to their own task priority, unless another has entered
+    /// after it.
     @inlinable
     public func withPermit<Result>(
         permits: Int = 1, priority: CommandPriority? = nil, timeout: TimeLimit = .never,

@@ -12,7 +12,8 @@ import CSyncKernel
 /// Without a named priority a command has that of `withPriority`, or of the task, which moves up where it is escalated
 /// while it waits. They never block a thread before their turn. A task that is cancelled while it waits leaves the
 /// queue with `.failure(.cancelled)`, and `withDeadline` bounds the wait. A task that is cancelled after its turn has
-/// come completes. Uncontended commands neither suspend nor allocate.
+/// come completes, unless it had lost the turn before it was started: to a task that was running, or after 1 ms or more
+/// to others. Then it gets `.failure(.cancelled)` too. Uncontended commands neither suspend nor allocate.
 @frozen
 public struct SuspendingCommands<Value>: CommandSchedule, @unchecked Sendable {
     @usableFromInline let box: ValueBox<Value>

@@ -122,7 +122,7 @@ CSK_API CSK_MUST_USE int csk_gate_lock_keyed(csk_gate_t *gate, csk_rank_t rank, 
                                              csk_waiter_function_t function, void *context);
 
 /* Takes the gate for a task that runs on the calling thread, before csk_gate_lock_keyed queues it; csk_gate_unlock
- * leaves it. Takes a free gate as csk_gate_trylock does, unless csk_gate_has_lost_grants. But under STRICT it also
+ * leaves it. Takes a free gate as csk_gate_trylock does, unless csk_gate_has_lost_grants. Except under STRICT it also
  * takes one that was granted to a task which has not been started yet: if that one's rank is lower, or if it is the
  * same and sections of tasks are brief. A task that waits lets four of its rank pass in that way, and keeps its place.
  * Spins for some microseconds at most, while a task holds the gate whose section is likely to be brief. Where the

@@ -98,10 +98,10 @@ typedef struct csk_placed_sem {
     csk_sem_t sem;
     csk_place_t place;
 } csk_placed_sem_t;
+#define CSK_SEM_URGENCIES 4
 /* A semaphore of one permit that knows its holder, for views and for the deadlock watch. It records the holder itself
  * (csk_held_sem_begin_noting), or the holder sets it (csk_held_sem_begin, csk_sem_set_holder,
  * csk_sem_set_holding_thread). */
-#define CSK_SEM_URGENCIES 4
 typedef struct csk_held_sem {
     csk_placed_sem_t placed;
     uint64_t holder;
@@ -192,8 +192,9 @@ static inline int csk_sem_end_scope(csk_sem_t *sem, uint64_t task, uint32_t perm
  * holder says so (csk_held_sem_begin); or of the task that was the last to begin a scope. None of them blocks for
  * longer than the internal lock.
  *
- * How urgent a task is may differ from the rank at which it waits. So it is counted at its own level, of
- * CSK_SEM_URGENCIES: by a change of 1 before it looks for the holder, and by -1 once its wait is decided. */
+ * How urgent a task is may differ from the rank at which it waits. So it is counted at its own level, 0 to
+ * CSK_SEM_URGENCIES - 1, more is more urgent: by a change of 1 before it looks for the holder, and by -1 once its wait
+ * is decided. `sem` is the first member of a csk_held_sem_t. */
 static inline void csk_sem_count_urgent(csk_sem_t *sem, int32_t level, int32_t change) {
     __atomic_fetch_add(&((csk_held_sem_t *)(void *)sem)->urgent[level], change, __ATOMIC_RELAXED);
 }
