@@ -427,6 +427,38 @@ static void reads_behind(void) {
 CLIENT_ALL_FORMS(rwlock_downgrade_takes_along, .threads = { downgrades_and_meets, reads_behind }, .check = is_idle,
                  .preemptions = 2)
 
+/* A writer that comes then stands behind that reader, which may have been called before. */
+static void downgrades_with(void) {
+    explore_set(&shared->flags[2], 1);
+    EXPECT_EQUAL(csk_rwlock_downgrade(lock), 0);
+    explore_wait(&shared->flags[1], 1);
+    unlock();
+}
+static void downgrades_before_a_writer(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    downgrades_with();
+}
+static void calls_and_downgrades(void) {
+    write_lock();
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    unlock();
+    write_lock();
+    downgrades_with();
+}
+static void writes_after_the_reader(void) {
+    explore_wait(&shared->flags[2], 1);
+    writes();
+}
+CLIENT_ALL_FORMS(rwlock_downgrade_before_a_writer,
+                 .threads = { downgrades_before_a_writer, reads_behind, writes_after_the_reader }, .check = is_idle,
+                 .preemptions = 1)
+CLIENT_FAST_STRICT(rwlock_downgrade_beside_called,
+                   .threads = { calls_and_downgrades, reads_behind, writes_after_the_reader }, .check = is_idle,
+                   .preemptions = 1)
+
 /* ---- The end of a lock ------------------------------------------------------------------------------------------- */
 
 /* Without bias whoever leaves last may free the lock at once. */

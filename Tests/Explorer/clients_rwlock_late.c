@@ -12,6 +12,8 @@ static struct {
     uint32_t flags[3], entered;
     int order[8];
     int64_t called_ns; /* not before that */
+    csk_waiter_t waiters[2];
+    uint32_t granted;
 } * shared;
 
 /* Thread 1 is late from the moment at which it is told while it is parked; under STRICT, where nobody is told to try,
@@ -149,6 +151,51 @@ static void writes_and_reads(void) {
 }
 CLIENT_LATE(rwlock_late_behind_a_writer, make_fast, .threads = { writes_and_reads, reads_first, writes_second },
             .check = two_came, .preemptions = 1)
+
+/* A callback behind it gets in once another waiter comes, after a time. */
+static void is_granted(csk_waiter_t *waiter, void *context, int status) {
+    (void)waiter, (void)context;
+    EXPECT_EQUAL(status, 0);
+    write_protected(&shared->data);
+    shared->granted++;
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+}
+static void queues(int index) {
+    csk_waiter_t *waiter = &shared->waiters[index];
+    EXPECT_EQUAL(csk_rwlock_lock_async(lock, waiter, CSK_RWLOCK_WRITE, CSK_NEVER, is_granted, NULL), 0);
+}
+static void lets_a_callback_in(void) {
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
+    explore_set(&shared->flags[0], 1);
+    await_waiting(1);
+    queues(0);
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    int64_t late_ns = explore_now() + RW_PASSED_OVER_NS;
+    while (explore_now() < late_ns) csk_platform_park(&shared->flags[2], 0, late_ns);
+    EXPECT_EQUAL(csk_rwlock_wrlock(lock), 0);
+    explore_set(&shared->flags[1], 1);
+    csk_platform_park(&shared->flags[2], 0, explore_now() + 10000);
+    csk_rwlock_lock_queue(lock);
+    bool one_came = lock->waiting == 3;
+    csk_queue_unlock(&lock->queue_lock);
+    EXPECT_EQUAL(csk_rwlock_unlock(lock), 0);
+    if (one_came && was_late) EXPECT(shared->granted != 0);
+}
+static void queues_second(void) {
+    explore_wait(&shared->flags[1], 1);
+    queues(1);
+    shared->order[shared->entered++] = 2;
+}
+static void came_with_callbacks(uint32_t count) {
+    EXPECT_EQUAL(shared->granted, count);
+    two_came();
+}
+static void came_with_one(void) { came_with_callbacks(1); }
+static void came_with_two(void) { came_with_callbacks(2); }
+CLIENT_LATE(rwlock_late_before_a_callback, make_fast, .threads = { lets_a_callback_in, reads_first, writes_second },
+            .check = came_with_one, .preemptions = 1)
+CLIENT_LATE(rwlock_late_before_two_callbacks, make_fast, .threads = { lets_a_callback_in, reads_first, queues_second },
+            .check = came_with_two, .preemptions = 1)
 
 /* No thread is let in while it sleeps, and would be late as a holder. */
 static bool is_let_in(int thread, const void *word) { return is_late_with(thread, word, WORD_GRANTED); }

@@ -9,9 +9,10 @@ public import CSyncKernel
 /// ```
 ///
 /// Waiters are served by arrival. Readers wait behind a waiting writer too, so neither side starves. Adjacent readers
-/// enter together. A thread may read again inside a read, however deep. Locking blocks the calling thread. In async
-/// code use it for short sections only: the closures can't suspend. Copies share the value. Don't use it in signal
-/// handlers.
+/// are inside together, unless a thread comes to write before the later ones have run (not under
+/// ``GatePolicy/strict``). A thread may read again inside a read, however deep. Locking blocks the calling thread. In
+/// async code use it for short sections only: the closures can't suspend. Copies share the value. Don't use it in
+/// signal handlers.
 ///
 /// For data that is read far more often than changed, see also ``Snapshot``, whose readers never wait.
 @frozen

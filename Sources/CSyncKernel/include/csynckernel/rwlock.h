@@ -1,8 +1,8 @@
 /* rwlock.h: a read-write lock whose waiters stand in the order of their arrival.
  *
  * Many readers or one writer hold the lock. Without waiters, an arrival enters if that is possible. Once there is a
- * waiter, later arrivals wait behind it, readers behind a writer too, so that neither starves. Adjacent readers enter
- * together.
+ * waiter, later arrivals wait behind it, readers behind a writer too, so that neither starves. Adjacent readers are
+ * inside together, unless under FAST a thread comes to write before the later ones have run.
  *
  * A thread that finds the lock taken spins for up to some microseconds before it stands in the queue; under STRICT a
  * reader without a deadline yields its processor a few times too.

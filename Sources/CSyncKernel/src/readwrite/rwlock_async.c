@@ -8,6 +8,7 @@ static int place(void *object, csk_waiter_t *waiter, const csk_request_t *reques
     waiter->node.rank = 0;
     waiter->followers = 0;
     csk_rwlock_put_in(lock, waiter, false);
+    if (lock->coming) csk_rwlock_pass_over(lock, csk_platform_now());
     csk_rwlock_settle(lock, RELEASE_NOTHING, effects);
     if (request->wants == CSK_RWLOCK_WRITE) csk_rwlock_stop_bias(lock);
     return 0;

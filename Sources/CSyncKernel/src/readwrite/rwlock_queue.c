@@ -95,7 +95,15 @@ static void grant(csk_rwlock_t *lock, csk_waiter_t *waiter, csk_effects_t *effec
     csk_waiter_let_in(waiter, effects);
 }
 
+/* A writer that goes on as a reader may wait for the readers next in order, so no writer may come between. One that is
+ * on its way enters by itself, and those behind it with it. */
+static void take_along(csk_rwlock_t *lock) {
+    for (csk_waiter_t *next = lock->first; next != NULL && next->mode == RW_READ; next = next->newer)
+        if (next->hand_over == RW_MAY_BE_PASSED) next->hand_over = RW_HANDED_OVER;
+}
+
 void csk_rwlock_settle(csk_rwlock_t *lock, enum csk_rwlock_release release, csk_effects_t *effects) {
+    if (release == RELEASE_WRITE_KEEP_READ) take_along(lock);
     uint64_t found = csk_load(&lock->state, CSK_RELAXED), holders;
     csk_waiter_t *next;
     bool calls;

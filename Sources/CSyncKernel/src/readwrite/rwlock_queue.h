@@ -19,21 +19,24 @@
  *                                                    STRICT)
  *      1       1       0        enter if they can    frees the word: the designated waiter comes for it
  *      1       1       1        queue                frees the word: the designated waiter comes for it; it is a
- *                                                    writer, was passed, or has a writer behind it
+ *                                                    writer, was passed, has a writer behind it, or had
+ *                                                    one before it that went on as a reader
  *
  * FAST: a thread that waits, and was not passed yet, is not let in but called (TRY), and lets itself in once it runs.
- * As a holder without a processor it would keep writers waiting. A reader that has let itself in calls the next one. A
- * writer that comes among readers, and stands first, is designated at once. Until it has entered, or gives the
- * designation back, no reader enters, and leavers call no waiter.
+ * As a holder without a processor it would keep writers waiting. A reader that has let itself in calls the next one; a
+ * writer that goes on as a reader lets in those next in order, asleep or not. A writer that comes among readers, and
+ * stands first, is designated at once. Until it has entered, or gives the designation back, no reader enters, and
+ * leavers call no waiter.
  *
  * The queue is in the order of arrival, with two exceptions. An upgrading reader stands first; there is at most one.
  * And under FAST a writer that comes while readers are inside stands before a reader that was called and has not come
- * yet, until that reader has found the lock taken. A run of readers at the head of the queue enters together. A
- * designated waiter stood first then; an upgrading reader or a writer may have come before it since.
+ * yet, until that reader has found the lock taken. A run of readers at the head of the queue enters together (FAST: one
+ * after the other). A designated waiter stood first then; an upgrading reader or a writer may have come before it
+ * since.
  *
  * waiter.hand_over (RW_HANDED_OVER) says that no arrival overtakes this waiter any more, since one has, or since a
- * writer came behind it when it had been called and a writer was inside. It stays with the waiter, even if another
- * stands first meanwhile.
+ * writer came behind it when it had been called and a writer was inside, or since a writer before it went on as a
+ * reader. It stays with the waiter, even if another stands first meanwhile.
  *
  * Why no waiter is left asleep. The flags and the holders are one word. csk_rwlock_settle publishes the flags by the
  * same compare-and-swap in which it sees whether the first waiter could enter, and then lets it in. The exception is
@@ -42,9 +45,10 @@
  *
  * A designated waiter that does not come. The designated waiter may be late for any length of time, and those behind it
  * wait while newcomers pass. A parked thread that looks (rwlock_watch.c) and finds that it was designated
- * RW_PASSED_OVER_NS ago puts it behind all others, and settles. It keeps the word TRY: it is on its way, and only it
- * lets itself in. So it never has the lock while it is late. If it stands first again it is the designated one again,
- * and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain none does any more, as with any waiter.
+ * RW_PASSED_OVER_NS ago puts it behind all others, and settles; so does whoever comes into the queue. It keeps the word
+ * TRY: it is on its way, and only it lets itself in. So it never has the lock while it is late. If it stands first
+ * again it is the designated one again, and newcomers pass it (RW_LATE), a writer too. Once it has tried in vain none
+ * does any more, as with any waiter.
  *
  * Enqueued writes next to each other are one waiter, the first of them. Its `followers` says how many stand behind it;
  * rwlock_work.c knows these.

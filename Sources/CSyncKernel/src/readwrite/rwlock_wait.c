@@ -115,6 +115,7 @@ static int queue_and_wait(csk_rwlock_t *lock, int mode, int64_t deadline_ns, uin
     }
     if (mode == RW_WRITE && lock->policy != CSK_RWLOCK_STRICT) put_writer_in(lock, &waiter);
     else csk_rwlock_put_in(lock, &waiter, mode == RW_UPGRADE);
+    csk_rwlock_pass_over(lock, waiter.since_ns); /* for asynchronous waiters, which can't look themselves */
     csk_rwlock_settle(lock, RELEASE_NOTHING, &effects);
     bool waits = csk_waiter_state(&waiter) == WAITER_QUEUED;
     if (mode != RW_READ) csk_rwlock_stop_bias(lock); /* readers with the bias would pass it */
