@@ -1,5 +1,7 @@
 /* gate_lane_test.c: lanes: waiters that are performed on one queue or executor begin in order, whoever passes them
- * meanwhile. */
+ * meanwhile.
+ *
+ * More than 400 lines: all tests share the gate with its lane and waiters, and what these were called for. */
 #include <csynckernel/csynckernel.h>
 #include <csynckernel/lanes.h>
 

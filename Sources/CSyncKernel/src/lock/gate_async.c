@@ -20,7 +20,7 @@ static bool is_over(csk_gate_t *gate, csk_waiter_t *pending) {
         /* Acquire: what follows a loss finds what that function has done to keep the lane. */
         if (csk_load(&pending->lane->due, CSK_ACQUIRE) != 0) return false;
     }
-    /* A task on its way was granted the gate before, and the clock began for that grant: a taking gives no new grace. */
+    /* A task on its way was granted the gate before, and the clock began then: a taking gives no new grace. */
     if (csk_gate_is_on_its_way(pending)) return true;
     if (csk_platform_now() >= pending->granted_ns + pending->grace_ns) return true;
     csk_gate_start_grace(gate);
