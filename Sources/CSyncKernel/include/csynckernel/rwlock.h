@@ -254,7 +254,8 @@ static inline void csk_rwlock_leave_read(csk_rwlock_t *lock) {
 }
 
 /* Lets the writer go on as a reader, without a moment in which another writer could enter. Readers next in order enter
- * with it. Returns 0 or EPERM. Never blocks. */
+ * with it; but one that was called 0.1 s before and has not run may go behind a writer. Returns 0 or EPERM. Never
+ * blocks. */
 CSK_API int csk_rwlock_downgrade(csk_rwlock_t *lock);
 
 /* Lets a reader go on as the writer once the other readers have left, before every waiter, so that what it has read is

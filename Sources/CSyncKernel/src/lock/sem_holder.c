@@ -10,6 +10,7 @@ void csk_scoped_sem_begin(csk_scoped_sem_t *scoped) {
 static bool is_counted(const csk_held_sem_t *held, int32_t level) {
     return csk_load(&held->urgent[level], CSK_RELAXED) > 0;
 }
+CSK_STATIC_ASSERT(CSK_SEM_URGENCIES == 4, "each level is looked at");
 static int32_t highest_level(const csk_held_sem_t *held) {
     if (is_counted(held, 3)) return 3;
     if (is_counted(held, 2)) return 2;

@@ -42,12 +42,9 @@ bool csk_rwlock_pass_over(csk_rwlock_t *lock, int64_t now_ns) {
     return true;
 }
 
-/* Whether the waiter is on its way. It comes unaided, and tries. */
-static bool is_told(const csk_waiter_t *waiter) { return csk_load(&waiter->word, CSK_RELAXED) == WORD_TRY; }
-
 static bool is_coming(csk_waiter_t *first) {
     const csk_waiter_t *arrived = csk_rwlock_behind_upgrade(first);
-    return arrived != NULL && is_told(arrived);
+    return arrived != NULL && csk_waiter_is_told(arrived);
 }
 
 /* Whether nobody lets this waiter in but itself: a thread, which may be passed while it sleeps. A holder that sleeps
@@ -61,7 +58,8 @@ static bool lets_itself_in(const csk_rwlock_t *lock, const csk_waiter_t *waiter)
  * *holders to the holders then. */
 static csk_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
     csk_waiter_t *next = lock->first;
-    for (uint64_t entered; next != NULL && !is_told(next) && !lets_itself_in(lock, next); next = next->newer) {
+    for (uint64_t entered; next != NULL && !csk_waiter_is_told(next) && !lets_itself_in(lock, next);
+         next = next->newer) {
         entered = csk_rwlock_entered(*holders, next->mode, thread_of(next));
         if (entered == 0) break;
         *holders = entered;
@@ -71,7 +69,7 @@ static csk_waiter_t *let_in(const csk_rwlock_t *lock, uint64_t *holders) {
 
 /* Whether `next`, the first that does not enter, is to be called: it could, and is not on its way. */
 static bool is_due(const csk_waiter_t *next, uint64_t holders) {
-    return next != NULL && !is_told(next) && csk_rwlock_entered(holders, next->mode, thread_of(next)) != 0;
+    return next != NULL && !csk_waiter_is_told(next) && csk_rwlock_entered(holders, next->mode, thread_of(next)) != 0;
 }
 
 static void call(csk_waiter_t *waiter, csk_effects_t *effects) {
